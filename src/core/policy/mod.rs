@@ -1,0 +1,253 @@
+//! The policy: what every protected operation answers to the seven design questions.
+//!
+//! Owns the typed policy. A value of these types is valid by construction: [`parse`] is the only
+//! way to one, it reports every fault at once, and it refuses by name what this version does not
+//! build yet. It never guesses a default for something that was written wrongly.
+
+pub mod parse;
+mod reader;
+pub mod route;
+
+pub use route::Route;
+
+use crate::core::command::Recipe;
+use crate::core::time::Span;
+
+/// A whole, valid policy.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    /// Where commands go.
+    pub origin: Origin,
+    /// What happens to requests that match no operation.
+    pub unmatched: Unmatched,
+    /// The protected operations; no two of them can match one request.
+    pub operations: Vec<Operation>,
+}
+
+/// Where the gate forwards to.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Origin {
+    /// A service binding of this Worker, by its name.
+    Service(String),
+    /// `scheme://authority[/prefix]` without a trailing slash.
+    Url(String),
+}
+
+/// What happens to requests that match no operation.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unmatched {
+    /// They go to the origin untouched.
+    Pass,
+    /// They are refused.
+    Refuse,
+}
+
+/// The wire habits that an operation follows.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Preset {
+    /// The gate's own choice.
+    Default,
+    /// As the IETF draft of the Idempotency-Key header describes.
+    Ietf,
+    /// As Stripe's API answers, so that its SDKs decide rightly.
+    Stripe,
+}
+
+/// One protected operation.
+#[derive(Clone, Debug)]
+pub struct Operation {
+    /// The name: part of the identity of every key, so it must not change.
+    pub name: String,
+    /// The requests it protects.
+    pub routes: Vec<Route>,
+    /// Who a request is from.
+    pub principal: Principal,
+    /// What makes two equal keys different keys.
+    pub scope: Vec<ScopePart>,
+    /// Where the key is.
+    pub key: Vec<KeyPart>,
+    /// What a request without its key gets.
+    pub when_absent: WhenAbsent,
+    /// What the same key with another command gets.
+    pub on_mismatch: OnMismatch,
+    /// What the same command again gets, once it is done.
+    pub on_repeat: OnRepeat,
+    /// What the same command gets while the first is still running.
+    pub while_running: WhileRunning,
+    /// How long an attempt may take before its outcome counts as unknown.
+    pub lease: Span,
+    /// How long callers wait for the head of the origin's answer.
+    pub origin_timeout: Span,
+    /// The longest request body in bytes.
+    pub max_body: usize,
+    /// What is kept of the answer, and for how long.
+    pub keep: Keep,
+    /// What a request gets once the reply window has passed.
+    pub after_expiry: AfterExpiry,
+    /// What happens to an unknown outcome.
+    pub recovery: Recovery,
+    /// How the command is hashed.
+    pub recipe: Recipe,
+    /// Statuses of the origin that this operation reads differently from the defaults.
+    pub outcomes: OutcomeLists,
+    /// The wire habits.
+    pub preset: Preset,
+    /// The status of each gate-made answer.
+    pub statuses: Statuses,
+}
+
+/// Who a request is from.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Principal {
+    /// The digest of the `Authorization` header; with `any`, signing schemes and JWTs as well.
+    Authorization {
+        /// Whether credentials that change between attempts are taken on purpose.
+        any: bool,
+    },
+    /// Nobody in particular.
+    None,
+}
+
+/// One part of the scope.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ScopePart {
+    /// The principal.
+    Principal,
+    /// A value of the request.
+    Value(KeyPart),
+}
+
+/// Where a value that identifies the operation is found in a request.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum KeyPart {
+    /// A request header, by its lower-case name.
+    Header(String),
+    /// A parameter of the query.
+    Query(String),
+    /// A parameter of the path.
+    Path(String),
+}
+
+/// What a request without its key gets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WhenAbsent {
+    /// It is forwarded unprotected and marked `bypassed`.
+    Pass,
+    /// It is refused.
+    Refuse,
+}
+
+/// What the same key with another command gets.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OnMismatch {
+    /// The key alone counts; the content is not compared.
+    Ignore,
+    /// It is refused.
+    Refuse,
+    /// It gets the stored reply, marked.
+    Replay,
+}
+
+/// What the same command again gets, once it is done.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum OnRepeat {
+    /// It gets the stored status without a body.
+    Acknowledge,
+    /// It is refused as a duplicate: the minimal guard.
+    Refuse,
+    /// It gets the stored reply.
+    Replay,
+}
+
+/// What the same command gets while the first is still running.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum WhileRunning {
+    /// A 409 at once.
+    Conflict,
+    /// A pending answer at once.
+    Pending,
+    /// It waits for the stored reply, and then gives up.
+    Wait {
+        /// How long it waits.
+        for_: Span,
+        /// What it gets when it gives up.
+        then: AfterWait,
+    },
+}
+
+/// What a waiter gets when it gives up.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AfterWait {
+    /// A 409.
+    Conflict,
+    /// A pending answer.
+    Pending,
+}
+
+/// What is kept of an answer, and for how long.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Keep {
+    /// How much of the reply is kept.
+    pub reply: KeepReply,
+    /// How long the reply can be replayed, from completion.
+    pub for_: Span,
+    /// How long the key is remembered, from completion; at least `for_`.
+    pub tombstone: Span,
+    /// The longest body that is kept, in bytes.
+    pub max_reply: usize,
+}
+
+/// How much of the reply is kept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum KeepReply {
+    /// Status, entity headers and body.
+    Full,
+    /// The outcome alone.
+    None,
+}
+
+/// What a request gets once the reply window has passed.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum AfterExpiry {
+    /// It runs again, as a new life of the key.
+    Execute,
+    /// It is refused until the tombstone ends.
+    Refuse,
+}
+
+/// What happens to an unknown outcome.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Recovery {
+    /// It stays unknown until evidence or an operator settles it.
+    Hold,
+    /// The same command may run again: at-least-once effects.
+    Rerun,
+}
+
+/// Statuses of the origin that an operation reads differently from the defaults.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct OutcomeLists {
+    /// Final failures: repeats get the same answer.
+    pub final_: Vec<u16>,
+    /// Certainly without effect: the command may run again.
+    pub retryable: Vec<u16>,
+    /// Nobody knows.
+    pub ambiguous: Vec<u16>,
+}
+
+/// The status of each gate-made answer that a policy may choose.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Statuses {
+    /// The key is bound to another command.
+    pub key_reused: u16,
+    /// The first is still running, answered as pending.
+    pub in_progress: u16,
+    /// Nobody knows the outcome, answered as pending.
+    pub outcome_unknown: u16,
+    /// Any other code has one status; overrides are kept here, in the order of the policy.
+    pub duplicate: u16,
+    /// The reply window has passed.
+    pub key_expired: u16,
+    /// The reply is not kept.
+    pub reply_unavailable: u16,
+}

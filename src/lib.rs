@@ -1,0 +1,3 @@
+//! oncegate: an idempotency gate for HTTP APIs that runs at the edge.
+
+pub mod core;
