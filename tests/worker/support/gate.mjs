@@ -48,7 +48,7 @@ async function started(gate) {
   try {
     await gate.start();
   } catch (error) {
-    await gate.dispose();
+    await gate.dispose().catch(() => {});
     throw error;
   }
   return gate;
@@ -209,8 +209,11 @@ class Gate {
 
   /** Ends the runtime (by SIGKILL) and removes the folder, unless it was given or is kept. */
   async dispose({ keep = false } = {}) {
-    await this.#stop();
-    if (this.#owned && !keep) await rm(this.dir, { recursive: true, force: true });
+    try {
+      await this.#stop();
+    } finally {
+      if (this.#owned && !keep) await rm(this.dir, { recursive: true, force: true });
+    }
   }
 
   async #stop() {
