@@ -138,7 +138,7 @@ async function perform(context, request, response, scripted) {
   if (held.drop) return void response.socket?.destroy();
   if (misbehave(switches, "after", response)) return;
   const answer = held.answer ?? spoilt ?? result;
-  const headers = [...(answer.headers ?? [])];
+  const headers = [...pairs(answer.headers)];
   if (switches.outcome !== undefined) headers.push(["Oncegate-Outcome", switches.outcome]);
   await send(response, { ...answer, headers }, switches.cut);
 }
