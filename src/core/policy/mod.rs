@@ -4,11 +4,13 @@
 //! way to one, it reports every fault at once, and it refuses by name what this version does not
 //! build yet. It never guesses a default for something that was written wrongly.
 
-pub mod parse;
-mod reader;
 pub mod route;
+mod statuses;
+mod target;
 
-pub use route::Route;
+pub use route::{Found, Params, Route};
+pub use statuses::Statuses;
+pub use target::normalise;
 
 use crate::core::command::Recipe;
 use crate::core::time::Span;
@@ -22,6 +24,62 @@ pub struct Policy {
     pub unmatched: Unmatched,
     /// The protected operations; no two of them can match one request.
     pub operations: Vec<Operation>,
+}
+
+impl Policy {
+    /// Finds the operation of a request by its method and the path of its target as it came.
+    #[must_use]
+    pub fn find(&self, method: &str, path: &str) -> Found<&Operation> {
+        let routes: Vec<(usize, &Route)> = self
+            .operations
+            .iter()
+            .enumerate()
+            .flat_map(|(n, operation)| operation.routes.iter().map(move |route| (n, route)))
+            .collect();
+        match route::locate(&routes, method, path) {
+            Found::Operation(n, params) => self
+                .operations
+                .get(n)
+                .map_or(Found::Ambiguous, |operation| {
+                    Found::Operation(operation, params)
+                }),
+            Found::Ambiguous => Found::Ambiguous,
+            Found::Unmatched => Found::Unmatched,
+        }
+    }
+
+    /// The operation of this name.
+    #[must_use]
+    pub fn operation(&self, name: &str) -> Option<&Operation> {
+        self.operations
+            .iter()
+            .find(|operation| operation.name == name)
+    }
+}
+
+/// What is known of an invalid policy: enough to close what it protects, and nothing else.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Guarded {
+    /// Where the requests go that are not protected.
+    pub origin: Origin,
+    /// What happens to them.
+    pub unmatched: Unmatched,
+    /// Every route that an operation protects.
+    pub routes: Vec<Route>,
+}
+
+impl Guarded {
+    /// Finds whether a request is protected; another spelling of a protected target is `Ambiguous`.
+    #[must_use]
+    pub fn find(&self, method: &str, path: &str) -> Found<()> {
+        // One owner for all: which of the operations it is makes no difference here.
+        let routes: Vec<(usize, &Route)> = self.routes.iter().map(|route| (0, route)).collect();
+        match route::locate(&routes, method, path) {
+            Found::Operation(_, params) => Found::Operation((), params),
+            Found::Ambiguous => Found::Ambiguous,
+            Found::Unmatched => Found::Unmatched,
+        }
+    }
 }
 
 /// Where the gate forwards to.
@@ -233,21 +291,4 @@ pub struct OutcomeLists {
     pub retryable: Vec<u16>,
     /// Nobody knows.
     pub ambiguous: Vec<u16>,
-}
-
-/// The status of each gate-made answer that a policy may choose.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Statuses {
-    /// The key is bound to another command.
-    pub key_reused: u16,
-    /// The first is still running, answered as pending.
-    pub in_progress: u16,
-    /// Nobody knows the outcome, answered as pending.
-    pub outcome_unknown: u16,
-    /// Any other code has one status; overrides are kept here, in the order of the policy.
-    pub duplicate: u16,
-    /// The reply window has passed.
-    pub key_expired: u16,
-    /// The reply is not kept.
-    pub reply_unavailable: u16,
 }
