@@ -11,6 +11,17 @@ import { inModules, NODE_BIN, outerPath } from "./lib/paths.mjs";
 import { node } from "./lib/pins.mjs";
 import { end, Failure, start } from "./lib/proc.mjs";
 
+const PARENT_LOOK_MS = 1000;
+
+/** Ends with npm: killed outright, it can pass no signal on, and its children would live on. */
+function endWithNpm() {
+  if (process.env.npm_lifecycle_event === undefined) return;
+  const npm = process.ppid;
+  setInterval(() => {
+    if (process.ppid !== npm) process.kill(process.pid, "SIGTERM");
+  }, PARENT_LOOK_MS).unref();
+}
+
 /** Runs a script on the pinned Node, and passes its exit code on. */
 function onPinnedNode(script, args) {
   return new Promise((resolve) => {
@@ -27,6 +38,7 @@ async function main([name, ...args]) {
   if (!name || name.includes("/") || name === "run" || !existsSync(script)) {
     throw new Failure(`no such command: ${name ?? "(none)"}`);
   }
+  endWithNpm();
   if (!modulesAreFresh()) await withLock("set-up", ensureModules);
   process.env.PATH = [inModules(".bin"), outerPath()].join(":");
   if (process.version === `v${node()}`) {

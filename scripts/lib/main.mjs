@@ -1,11 +1,12 @@
 // How a script ends: with its own exit code, and a failure is told without a stack.
 
-import { pathToFileURL } from "node:url";
+import { realpathSync } from "node:fs";
+import { fileURLToPath } from "node:url";
 import { endAll, Failure } from "./proc.mjs";
 
 /** Runs `work(arguments)` if the module of this URL is the command that was started. */
 export async function main(url, work) {
-  if (pathToFileURL(process.argv[1]).href !== url) return;
+  if (realpathSync(process.argv[1]) !== fileURLToPath(url)) return;
   try {
     process.exitCode = (await work(process.argv.slice(2))) ?? 0;
   } catch (error) {

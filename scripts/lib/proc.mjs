@@ -9,6 +9,10 @@ import { inTools, ROOT } from "./paths.mjs";
 const groups = new Set();
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"];
 const GRACE_MS = 4000;
+let ending = false;
+
+/** True once this process was told to end: what stops from then on has been stopped. */
+export const isEnding = () => ending;
 
 /** Sends a signal to a child and to everything it started. */
 function signalGroup(child, signal) {
@@ -25,6 +29,7 @@ function signalGroup(child, signal) {
  * (ms) is its time to end politely: longer where it has children of its own to end.
  */
 export function start(command, args, { grace = GRACE_MS, ...options } = {}) {
+  if (ending) throw new Failure(`ending: ${command} is not started`);
   const child = spawn(command, args, { cwd: ROOT, ...options, detached: true });
   child.grace = grace;
   groups.add(child);
@@ -47,7 +52,6 @@ export async function end(child) {
 /** Ends every child that this process started. */
 export const endAll = () => Promise.all([...groups].map(end));
 
-let ending = false;
 for (const signal of SIGNALS) {
   process.on(signal, async () => {
     if (ending) return;

@@ -18,6 +18,7 @@ const env = () => ({
   PATH: outerPath(),
   RUSTUP_AUTO_INSTALL: "0",
   RUSTUP_MAX_RETRIES: "1",
+  RUST_BACKTRACE: "0",
 });
 
 const releaseOf = (verbose) => verbose?.match(/^release: (.+)$/m)?.[1];
@@ -77,13 +78,14 @@ async function fetchWithRustup() {
         log: "rustup",
         onLine,
       });
-      if (result.code !== 0) return `rustup ${args.join(" ")}: ${lastLine(result.output)}`;
+      if (result.code !== 0) return `rustup ${args.join(" ")}: ${errorOf(result.output)}`;
     }
     return undefined;
   });
 }
 
-const lastLine = (text) => text.trim().split("\n").pop();
+const errorOf = (text) =>
+  text.match(/^error: (.+)$/m)?.[1] ?? text.trim().split("\n").pop();
 
 /** Finds or installs the toolchain of the Worker and says which way it took. */
 export async function ensureToolchain() {
