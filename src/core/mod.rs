@@ -1,5 +1,19 @@
 //! What decides: pure functions over values, without I/O, clock, randomness or panic.
 
+#![forbid(unsafe_code)]
+#![deny(clippy::arithmetic_side_effects)]
+
+pub mod admission;
+pub mod answer;
+pub mod code;
 pub mod command;
+pub mod envelope;
+pub mod identity;
+pub mod key;
+pub mod outcome;
 pub mod policy;
+pub mod record;
+pub mod reply;
+pub mod step;
 pub mod time;
+pub mod wire;

@@ -29,6 +29,13 @@ impl Millis {
         Span(self.0.saturating_sub(now.0))
     }
 
+    /// The point in RFC 3339, in UTC; nothing beyond the year 9999.
+    #[must_use]
+    pub fn rfc3339(self) -> Option<String> {
+        let at = jiff::Timestamp::from_millisecond(i64::try_from(self.0).ok()?).ok()?;
+        Some(format!("{at:.3}"))
+    }
+
     /// Whether this point has come.
     #[must_use]
     pub fn passed(self, now: Self) -> bool {
@@ -86,9 +93,20 @@ mod tests {
         ] {
             assert_eq!(Span::parse(text), Some(Span(ms)), "{text}");
         }
-        for text in ["", "0s", "s", "1", "1.5s", "-1s", "+1s", "1 s", "1S", "9999999d", "1ms "] {
+        for text in [
+            "", "0s", "s", "1", "1.5s", "-1s", "+1s", "1 s", "1S", "9999999d", "1ms ",
+        ] {
             assert_eq!(Span::parse(text), None, "{text}");
         }
+    }
+
+    #[test]
+    fn a_point_is_shown_in_utc() {
+        assert_eq!(
+            Millis(1_764_599_400_120).rfc3339().as_deref(),
+            Some("2025-12-01T14:30:00.120Z")
+        );
+        assert_eq!(Millis(u64::MAX).rfc3339(), None);
     }
 
     #[test]

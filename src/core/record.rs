@@ -1,0 +1,326 @@
+//! The record of one operation: everything the gate knows about a key.
+//!
+//! Owns the persisted states, the journal and the stored form. It never decides a transition
+//! (`step` does) and never touches storage (`shell::store` does). The stored form is one byte of
+//! format version, the length of a JSON document, that document, and the bytes of the kept bodies
+//! in the order in which the document names them. A format that this code does not know is an
+//! error, never an empty key, so that an older version of the code cannot run a command again.
+
+use serde::{Deserialize, Serialize};
+
+use super::command::Fingerprint;
+use super::identity::{Digest, Fence, Nonce, RequestId};
+use super::outcome::Reason;
+use super::policy::{Keep, OnRepeat, Operation};
+use super::reply::{Body, Reply};
+use super::time::{Millis, Span};
+
+/// The version of the stored form.
+const FORMAT: u8 = 1;
+
+/// How many transitions the journal remembers.
+const JOURNAL_LENGTH: usize = 50;
+
+/// One life of a key.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Record {
+    /// The operation, by its policy name.
+    pub operation: String,
+    /// Which life of the key this is.
+    pub nonce: Nonce,
+    /// The latest attempt, from 1.
+    pub attempt: u32,
+    /// The client request that claimed this attempt.
+    pub claimed_by: RequestId,
+    /// Who may look at it.
+    pub owner: Digest,
+    /// The command that the key is bound to.
+    pub fingerprint: Fingerprint,
+    /// How long what comes of it is kept, so that no policy is needed to end it.
+    pub lifetimes: Lifetimes,
+    /// Whether an attempt before the latest may still have had an effect.
+    pub unresolved: bool,
+    /// Whether two attempts contradict each other.
+    pub disputed: bool,
+    /// The success of an earlier attempt that came during the latest: it decides if that fails.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<Reply>,
+    /// What is known.
+    pub state: State,
+    /// Since when.
+    pub since: Millis,
+    /// The latest transitions, oldest first.
+    pub journal: Vec<Entry>,
+}
+
+/// How long a settled operation is kept, from when it settles.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Lifetimes {
+    /// The reply window.
+    pub reply: Span,
+    /// The memory of the key.
+    pub tombstone: Span,
+}
+
+/// What is known about an operation.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    /// Done.
+    Completed(Settled),
+    /// The reply is gone, the key is still remembered.
+    Expired {
+        /// How it had ended.
+        outcome: Outcome,
+        /// When the key is forgotten.
+        forget_at: Millis,
+    },
+    /// A final failure: repeats get the same answer.
+    FailedReplayable(Settled),
+    /// Certainly without effect: the same command may run again.
+    FailedRetryable {
+        /// When the key is forgotten.
+        forget_at: Millis,
+    },
+    /// Claimed: the command is at the origin or about to be.
+    InProgress {
+        /// When the outcome counts as unknown.
+        lease_until: Millis,
+        /// Until when callers wait for the head of the answer.
+        answer_until: Millis,
+    },
+    /// Nobody knows.
+    Unknown {
+        /// Why.
+        reason: Reason,
+        /// Until when the attempt's own answer may still come.
+        lease_until: Millis,
+    },
+}
+
+/// A final outcome with its reply.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Settled {
+    /// The origin's reply, as far as it is kept.
+    pub reply: Reply,
+    /// When the reply window ends.
+    pub reply_until: Millis,
+    /// When the key is forgotten.
+    pub forget_at: Millis,
+}
+
+/// How a settled operation ended.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// With its effect.
+    Completed,
+    /// Without.
+    Failed,
+}
+
+/// One transition.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Entry {
+    /// When.
+    pub at: Millis,
+    /// During which attempt.
+    pub attempt: u32,
+    /// What happened, in a word.
+    pub what: String,
+}
+
+/// Stored bytes that are not a record this code can read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Unreadable {
+    /// Written by another version of the code.
+    Format(u8),
+    /// Damaged.
+    Damaged,
+}
+
+impl State {
+    /// The name on the wire and in the journal.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Completed(_) => "completed",
+            Self::Expired { .. } => "expired",
+            Self::FailedReplayable(_) => "failed_replayable",
+            Self::FailedRetryable { .. } => "failed_retryable",
+            Self::InProgress { .. } => "in_progress",
+            Self::Unknown { .. } => "unknown",
+        }
+    }
+
+    /// How it ended, in the words of the status route; nothing while it is running.
+    #[must_use]
+    pub fn outcome(&self) -> Option<&'static str> {
+        match self {
+            Self::Completed(_)
+            | Self::Expired {
+                outcome: Outcome::Completed,
+                ..
+            } => Some("completed"),
+            Self::FailedReplayable(_)
+            | Self::FailedRetryable { .. }
+            | Self::Expired {
+                outcome: Outcome::Failed,
+                ..
+            } => Some("failed"),
+            Self::InProgress { .. } => None,
+            Self::Unknown { .. } => Some("unknown"),
+        }
+    }
+
+    /// When the record changes by itself next; nothing where only evidence can move it.
+    #[must_use]
+    pub fn wake_at(&self) -> Option<Millis> {
+        match self {
+            Self::Completed(settled) | Self::FailedReplayable(settled) => {
+                Some(settled.reply_until.min(settled.forget_at))
+            }
+            Self::Expired { forget_at, .. } | Self::FailedRetryable { forget_at } => {
+                Some(*forget_at)
+            }
+            Self::InProgress { lease_until, .. } => Some(*lease_until),
+            Self::Unknown { .. } => None,
+        }
+    }
+}
+
+impl Lifetimes {
+    /// The lifetimes of an operation. A minimal guard keeps nothing to replay, so that its reply
+    /// window is its memory.
+    #[must_use]
+    pub fn of(operation: &Operation) -> Self {
+        let Keep {
+            for_, tombstone, ..
+        } = operation.keep;
+        let reply = match operation.on_repeat {
+            OnRepeat::Replay => for_,
+            OnRepeat::Acknowledge | OnRepeat::Refuse => tombstone,
+        };
+        Self { reply, tombstone }
+    }
+
+    /// A reply that settles now.
+    #[must_use]
+    pub fn settle(self, reply: Reply, now: Millis) -> Settled {
+        Settled {
+            reply,
+            reply_until: now.after(self.reply),
+            forget_at: now.after(self.tombstone),
+        }
+    }
+}
+
+impl Record {
+    /// What an answer must match to speak for the latest attempt.
+    #[must_use]
+    pub fn fence(&self) -> Fence {
+        Fence {
+            nonce: self.nonce,
+            attempt: self.attempt,
+        }
+    }
+
+    /// The state and the journal after a transition.
+    #[must_use]
+    pub fn moved(mut self, state: State, what: &str, now: Millis) -> Self {
+        self.state = state;
+        self.since = now;
+        self.noted(what, now)
+    }
+
+    /// The journal after something that changed no state.
+    #[must_use]
+    pub fn noted(mut self, what: &str, now: Millis) -> Self {
+        let surplus = self
+            .journal
+            .len()
+            .saturating_sub(JOURNAL_LENGTH.saturating_sub(1));
+        self.journal.drain(..surplus);
+        self.journal.push(Entry {
+            at: now,
+            attempt: self.attempt,
+            what: what.to_owned(),
+        });
+        self
+    }
+
+    /// The bytes to store.
+    ///
+    /// # Errors
+    /// The record cannot be written as JSON; nothing of it may then be relied on.
+    pub fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
+        let document = serde_json::to_vec(self)?;
+        let mut bytes = Vec::with_capacity(document.len().saturating_add(5));
+        bytes.push(FORMAT);
+        bytes.extend_from_slice(
+            &u32::try_from(document.len())
+                .unwrap_or(u32::MAX)
+                .to_be_bytes(),
+        );
+        bytes.extend_from_slice(&document);
+        for reply in self.replies() {
+            if let Body::Whole(body) = &reply.body {
+                bytes.extend_from_slice(body);
+            }
+        }
+        Ok(bytes)
+    }
+
+    /// Reads stored bytes.
+    ///
+    /// # Errors
+    /// They were written by another version of the code, or are damaged.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
+        let (format, rest) = bytes.split_first().ok_or(Unreadable::Damaged)?;
+        if *format != FORMAT {
+            return Err(Unreadable::Format(*format));
+        }
+        let (length, rest) = rest.split_first_chunk::<4>().ok_or(Unreadable::Damaged)?;
+        let length = u32::from_be_bytes(*length) as usize;
+        let (document, mut rest) = rest.split_at_checked(length).ok_or(Unreadable::Damaged)?;
+        let mut record: Self = serde_json::from_slice(document).map_err(|_| Unreadable::Damaged)?;
+        for reply in record.replies_mut() {
+            if let Body::Whole(body) = &mut reply.body {
+                let (stored, after) = rest
+                    .split_at_checked(body.len())
+                    .ok_or(Unreadable::Damaged)?;
+                body.copy_from_slice(stored);
+                rest = after;
+            }
+        }
+        if rest.is_empty() {
+            Ok(record)
+        } else {
+            Err(Unreadable::Damaged)
+        }
+    }
+
+    fn replies(&self) -> impl Iterator<Item = &Reply> {
+        let settled = match &self.state {
+            State::Completed(settled) | State::FailedReplayable(settled) => Some(&settled.reply),
+            State::Expired { .. }
+            | State::FailedRetryable { .. }
+            | State::InProgress { .. }
+            | State::Unknown { .. } => None,
+        };
+        settled.into_iter().chain(&self.late)
+    }
+
+    fn replies_mut(&mut self) -> impl Iterator<Item = &mut Reply> {
+        let settled = match &mut self.state {
+            State::Completed(settled) | State::FailedReplayable(settled) => {
+                Some(&mut settled.reply)
+            }
+            State::Expired { .. }
+            | State::FailedRetryable { .. }
+            | State::InProgress { .. }
+            | State::Unknown { .. } => None,
+        };
+        settled.into_iter().chain(&mut self.late)
+    }
+}

@@ -1,0 +1,341 @@
+//! What an arriving request gets, and whether it may claim the key.
+//!
+//! Owns the rules of arrival. Content is compared before the state is looked at (except in a
+//! tombstone), so that another command never waits, never gets a receipt and never learns more
+//! than that the key is taken. Only a request that arrives for the first time may start an
+//! attempt on a known key; a waiter and the front's second try are answered from what is stored.
+
+use super::super::answer::{Answer, Original, Problem, Told};
+use super::super::code::Code;
+use super::super::command::Malformed;
+use super::super::policy::{AfterExpiry, AfterWait, OnMismatch, OnRepeat, Recovery, WhileRunning};
+use super::super::record::{Lifetimes, Record, Settled, State};
+use super::super::reply::{Body, Reply};
+use super::super::time::{Millis, Span};
+use super::{Aged, Arrival, Manner, Note, Reaction, Step};
+
+/// How long to stay away from an outcome that nothing is known to settle.
+const HOLD_HINT: Span = Span::seconds(60);
+
+/// A request at the object.
+pub(super) fn arrived(mut aged: Aged, arrival: Arrival<'_>, now: Millis) -> Step {
+    let Some(record) = aged.record.take() else {
+        return match arrival.manner {
+            Manner::First | Manner::SecondTry => claim_empty(aged, arrival, now),
+            // The attempt it waited for left nothing behind: it may come back.
+            Manner::Waited { .. } => aged.react(pending(Code::InProgress, Span::seconds(1))),
+        };
+    };
+    let content = match record.state {
+        State::Expired { .. } => Content::Same,
+        State::Completed(_)
+        | State::FailedReplayable(_)
+        | State::FailedRetryable { .. }
+        | State::InProgress { .. }
+        | State::Unknown { .. } => compare(&mut aged, &record, arrival),
+    };
+    if content == Content::Refused {
+        aged.record = Some(record);
+        return aged.react(match arrival.fingerprint {
+            Ok(_) => refused(Code::KeyReused),
+            Err(malformed) => malformed_command(malformed),
+        });
+    }
+    match decide(&record, arrival, now) {
+        Decision::Claim => claim_again(aged, record, arrival, now),
+        Decision::NewLife if arrival.fingerprint.is_ok() => claim_empty(aged, arrival, now),
+        Decision::NewLife => {
+            aged.record = Some(record);
+            claim_empty(aged, arrival, now)
+        }
+        Decision::React(reaction) => {
+            aged.record = Some(record);
+            Step {
+                mismatch: content == Content::Marked,
+                ..aged.react(reaction)
+            }
+        }
+    }
+}
+
+/// What a look at the content leads to.
+#[derive(Clone, Copy, Eq, PartialEq)]
+enum Content {
+    /// Another command, which the policy answers as if it were the same.
+    Marked,
+    /// Another command, which the policy refuses.
+    Refused,
+    /// The same command, or one whose content does not count.
+    Same,
+}
+
+fn compare(aged: &mut Aged, record: &Record, arrival: Arrival<'_>) -> Content {
+    if arrival.operation.on_mismatch == OnMismatch::Ignore {
+        return Content::Same;
+    }
+    let (recipe, command) = (&arrival.operation.recipe, arrival.command);
+    let stored = &record.fingerprint;
+    let judgement = match arrival.fingerprint {
+        Ok(fingerprint) => stored.judge(recipe, fingerprint, command),
+        Err(_) => stored.judge_malformed(recipe, command),
+    };
+    if judgement.recipe_changed {
+        aged.notes.push(Note::RecipeChanged);
+    }
+    match (
+        judgement.is_same(),
+        arrival.operation.on_mismatch,
+        &record.state,
+    ) {
+        (true, _, _) => Content::Same,
+        (
+            false,
+            OnMismatch::Replay,
+            State::Completed(_) | State::FailedReplayable(_) | State::InProgress { .. },
+        ) => Content::Marked,
+        (false, OnMismatch::Ignore | OnMismatch::Refuse | OnMismatch::Replay, _) => {
+            Content::Refused
+        }
+    }
+}
+
+/// What the state of a record, and the policy, allow a request.
+enum Decision {
+    /// It starts the next attempt of this life.
+    Claim,
+    /// It starts a new life.
+    NewLife,
+    /// It starts nothing.
+    React(Reaction),
+}
+
+fn decide(record: &Record, arrival: Arrival<'_>, now: Millis) -> Decision {
+    let operation = arrival.operation;
+    let first = arrival.manner == Manner::First && record.claimed_by != arrival.request;
+    let claimant = record.claimed_by == arrival.request;
+    let reaction = match &record.state {
+        State::InProgress { .. } => while_running(record, arrival, now),
+        State::Completed(settled) => match operation.on_repeat {
+            _ if claimant => give(record, settled, Told::Executed),
+            OnRepeat::Replay => give(record, settled, Told::Replayed),
+            OnRepeat::Refuse => refused(Code::Duplicate),
+            OnRepeat::Acknowledge => acknowledge(settled),
+        },
+        State::FailedReplayable(settled) => match operation.on_repeat {
+            _ if claimant => give(record, settled, Told::Executed),
+            OnRepeat::Replay => give(record, settled, Told::Replayed),
+            OnRepeat::Acknowledge | OnRepeat::Refuse if first => return Decision::Claim,
+            OnRepeat::Acknowledge | OnRepeat::Refuse => pending(Code::InProgress, Span::seconds(1)),
+        },
+        State::FailedRetryable { .. } if first => return Decision::Claim,
+        State::FailedRetryable { .. } => pending(Code::InProgress, Span::seconds(1)),
+        State::Unknown { .. } => match operation.recovery {
+            Recovery::Rerun if first && !arrival.call_open => return Decision::Claim,
+            Recovery::Hold | Recovery::Rerun => pending(Code::OutcomeUnknown, hint(record, now)),
+        },
+        State::Expired { .. } => match operation.after_expiry {
+            AfterExpiry::Execute if first => return Decision::NewLife,
+            AfterExpiry::Execute | AfterExpiry::Refuse => {
+                Reaction::Answer(Answer::Problem(Problem {
+                    told: Told::Expired,
+                    ..Problem::of(Code::KeyExpired)
+                }))
+            }
+        },
+    };
+    Decision::React(reaction)
+}
+
+fn while_running(record: &Record, arrival: Arrival<'_>, now: Millis) -> Reaction {
+    let running = || pending(Code::InProgress, hint(record, now));
+    let conflict = || {
+        Reaction::Answer(Answer::Problem(Problem {
+            told: Told::InProgress,
+            status: Some(arrival.operation.statuses.conflict()),
+            retry_after: Some(hint(record, now)),
+            ..Problem::of(Code::InProgress)
+        }))
+    };
+    let give_up = |then| match then {
+        AfterWait::Pending => running(),
+        AfterWait::Conflict => conflict(),
+    };
+    let fence = record.fence();
+    match (arrival.operation.while_running, arrival.manner) {
+        // The front's second try for the request that runs: it waits for its own answer.
+        (_, Manner::First | Manner::SecondTry) if record.claimed_by == arrival.request => {
+            Reaction::Wait {
+                fence,
+                until: longest_wait(record),
+            }
+        }
+        (
+            _,
+            Manner::Waited {
+                fence: waited,
+                gave_up: false,
+            },
+        ) if waited == fence => {
+            // Woken for something that did not end the attempt.
+            Reaction::Wait {
+                fence,
+                until: longest_wait(record),
+            }
+        }
+        (WhileRunning::Wait { then, .. }, Manner::Waited { .. }) => give_up(then),
+        (WhileRunning::Wait { for_, .. }, Manner::First) => Reaction::Wait {
+            fence,
+            until: now.after(for_),
+        },
+        (WhileRunning::Conflict, Manner::First) => conflict(),
+        (WhileRunning::Conflict | WhileRunning::Pending, _)
+        | (WhileRunning::Wait { .. }, Manner::SecondTry) => running(),
+    }
+}
+
+/// Until when the attempt of a record can have an answer for those who wait.
+fn longest_wait(record: &Record) -> Millis {
+    match record.state {
+        State::InProgress { lease_until, .. } | State::Unknown { lease_until, .. } => lease_until,
+        State::Completed(_)
+        | State::Expired { .. }
+        | State::FailedReplayable(_)
+        | State::FailedRetryable { .. } => record.since,
+    }
+}
+
+/// The first claim of a life.
+fn claim_empty(aged: Aged, arrival: Arrival<'_>, now: Millis) -> Step {
+    let fingerprint = match arrival.fingerprint {
+        Ok(fingerprint) => fingerprint.clone(),
+        Err(malformed) => return aged.react(malformed_command(malformed)),
+    };
+    let record = Record {
+        operation: arrival.operation.name.clone(),
+        nonce: arrival.nonce,
+        attempt: 1,
+        claimed_by: arrival.request,
+        owner: arrival.owner,
+        fingerprint,
+        lifetimes: Lifetimes::of(arrival.operation),
+        unresolved: false,
+        disputed: false,
+        late: None,
+        state: running(arrival, now),
+        since: now,
+        journal: Vec::new(),
+    };
+    claimed(aged, record, now)
+}
+
+/// The next attempt of a life; the key stays bound to its first command.
+fn claim_again(aged: Aged, record: Record, arrival: Arrival<'_>, now: Millis) -> Step {
+    let unresolved = record.unresolved || matches!(record.state, State::Unknown { .. });
+    let record = Record {
+        attempt: record.attempt.saturating_add(1),
+        claimed_by: arrival.request,
+        lifetimes: Lifetimes::of(arrival.operation),
+        unresolved,
+        state: running(arrival, now),
+        since: now,
+        ..record
+    };
+    claimed(aged, record, now)
+}
+
+fn claimed(aged: Aged, record: Record, now: Millis) -> Step {
+    let fence = record.fence();
+    aged.become_(Some(record.noted("claimed", now)), Reaction::Forward(fence))
+}
+
+fn running(arrival: Arrival<'_>, now: Millis) -> State {
+    State::InProgress {
+        lease_until: now.after(arrival.operation.lease),
+        answer_until: now.after(arrival.operation.origin_timeout),
+    }
+}
+
+/// What is recorded, for somebody who asked for an attempt that does not decide any more.
+pub(super) fn recorded(record: &Record, now: Millis) -> Reaction {
+    match &record.state {
+        State::Completed(settled) | State::FailedReplayable(settled) => {
+            give(record, settled, Told::Replayed)
+        }
+        State::InProgress { .. } | State::FailedRetryable { .. } => {
+            pending(Code::InProgress, hint(record, now))
+        }
+        State::Unknown { .. } | State::Expired { .. } => {
+            pending(Code::OutcomeUnknown, hint(record, now))
+        }
+    }
+}
+
+/// The stored reply, or what is left of it.
+fn give(record: &Record, settled: &Settled, told: Told) -> Reaction {
+    let Reply { status, body, .. } = &settled.reply;
+    Reaction::Answer(match body {
+        Body::Whole(_) => Answer::Replay {
+            reply: settled.reply.clone(),
+            recorded: record.since,
+            told,
+        },
+        Body::Lost | Body::NotKept | Body::TooLarge => Answer::Problem(Problem {
+            told: if told == Told::Executed {
+                told
+            } else {
+                Told::Refused
+            },
+            original: Some(Original {
+                status: *status,
+                location: settled.reply.header("location").map(str::to_owned),
+            }),
+            ..Problem::of(Code::ReplyUnavailable)
+        }),
+    })
+}
+
+fn acknowledge(settled: &Settled) -> Reaction {
+    Reaction::Answer(Answer::Acknowledge {
+        status: settled.reply.status,
+    })
+}
+
+fn refused(code: Code) -> Reaction {
+    Reaction::Answer(Answer::Problem(Problem::of(code)))
+}
+
+fn malformed_command(malformed: &Malformed) -> Reaction {
+    let detail = malformed.detail.as_str();
+    Reaction::Answer(Answer::Problem(Problem::detailed(
+        Code::CommandMalformed,
+        detail,
+    )))
+}
+
+fn pending(code: Code, retry_after: Span) -> Reaction {
+    Reaction::Answer(Answer::Pending { code, retry_after })
+}
+
+/// When to come back: half of the time that is left, so that the hint shrinks with it, a quick
+/// origin is not waited out, and a slow one costs a handful of requests.
+pub(super) fn hint(record: &Record, now: Millis) -> Span {
+    let left = match record.state {
+        State::InProgress {
+            lease_until,
+            answer_until,
+        } => {
+            if answer_until.passed(now) {
+                lease_until.left(now)
+            } else {
+                answer_until.left(now)
+            }
+        }
+        State::Unknown { lease_until, .. } if !lease_until.passed(now) => lease_until.left(now),
+        State::Unknown { .. } => return HOLD_HINT,
+        State::Completed(_)
+        | State::Expired { .. }
+        | State::FailedReplayable(_)
+        | State::FailedRetryable { .. } => return Span::seconds(1),
+    };
+    Span(left.0.div_ceil(2))
+}

@@ -1,0 +1,274 @@
+//! The front: what happens to a request before it reaches its object.
+//!
+//! Owns the path of a request: match the operation, read what identifies it, read its body, call
+//! the object. It never calls the origin for a protected operation and never decides about a
+//! record. Whatever it refuses has touched no object. If the call to the object fails, it asks once
+//! more under the same request id, which the record of the claim knows, so that its own second try
+//! is never taken for a second request.
+
+use js_sys::Uint8Array;
+use wasm_bindgen::JsValue;
+use web_sys::RequestInit;
+use worker::{Env, Request, Response};
+
+use super::origin::read_up_to;
+use super::waiters::within;
+use super::{faults, http, js, pass, policy, random, well_known};
+use crate::core::admission::{Admission, Incoming, admit};
+use crate::core::answer::{Answer, Problem, Told};
+use crate::core::code::Code;
+use crate::core::envelope::{self, Ask, Envelope};
+use crate::core::identity::{ObjectName, RequestId};
+use crate::core::policy::parse::Loaded;
+use crate::core::policy::{Found, Operation, Params, Policy, Unmatched, WhileRunning, normalise};
+use crate::core::reply::Read;
+use crate::core::time::Span;
+use crate::core::wire::{self, Context};
+
+/// The header by which an object says that it could not do its work safely.
+pub(super) const CLOSED: &str = "oncegate-internal-closed";
+
+/// What the object may take beyond waiting and the origin.
+const MARGIN: Span = Span::seconds(5);
+
+/// A request as the front sees it.
+pub(super) struct Incoming_<'a> {
+    pub(super) env: &'a Env,
+    pub(super) request: &'a Request,
+    pub(super) method: String,
+    pub(super) target: http::Target,
+}
+
+/// Answers a request.
+pub(super) async fn handle(request: Request, env: &Env) -> worker::Result<Response> {
+    let raw = request.inner();
+    let incoming = Incoming_ {
+        env,
+        request: &request,
+        method: raw.method(),
+        target: http::Target::of(&raw.url()),
+    };
+    faults::strike(&http::pairs(&raw.headers()), "front");
+    if let Some(response) = well_known::answer(&incoming).await {
+        return response;
+    }
+    let path = incoming.target.path();
+    match policy::loaded(env) {
+        Loaded::Valid(policy) => match policy.find(&incoming.method, path) {
+            Found::Operation(operation, params) => {
+                protected(&incoming, policy, operation, &params).await
+            }
+            Found::Ambiguous => incoming.refuse(None, Problem::of(Code::TargetAmbiguous)),
+            Found::Unmatched => unmatched(&incoming, &policy.origin, policy.unmatched).await,
+        },
+        Loaded::Invalid {
+            routes: Some(guarded),
+            ..
+        } => match guarded.find(&incoming.method, path) {
+            Found::Operation((), _) => incoming.refuse(None, invalid_policy()),
+            Found::Ambiguous => incoming.refuse(None, Problem::of(Code::TargetAmbiguous)),
+            Found::Unmatched => unmatched(&incoming, &guarded.origin, guarded.unmatched).await,
+        },
+        Loaded::Invalid { routes: None, .. } => incoming.refuse(None, invalid_policy()),
+    }
+}
+
+async fn unmatched(
+    incoming: &Incoming_<'_>,
+    origin: &crate::core::policy::Origin,
+    rule: Unmatched,
+) -> worker::Result<Response> {
+    match rule {
+        Unmatched::Pass => match pass::through(incoming, origin).await {
+            Ok(response) => Ok(response),
+            Err(error) => incoming.unreachable(&error),
+        },
+        Unmatched::Refuse => incoming.refuse(None, Problem::of(Code::TargetUnmatched)),
+    }
+}
+
+fn invalid_policy() -> Problem {
+    Problem::detailed(
+        Code::GateUnavailable,
+        "the policy of this gate is not valid; its log says why",
+    )
+}
+
+async fn protected(
+    incoming: &Incoming_<'_>,
+    policy: &Policy,
+    operation: &'static Operation,
+    params: &Params,
+) -> worker::Result<Response> {
+    let headers = http::pairs(&incoming.request.inner().headers());
+    let identifying = Incoming {
+        headers: &headers,
+        query: incoming.target.query(),
+        params,
+    };
+    let (name, owner) = match admit(operation, identifying) {
+        Ok(Admission::Admitted { name, owner }) => (name, owner),
+        Ok(Admission::Bypassed) => {
+            let context = incoming.context(Some(operation));
+            let marks = wire::marks(Told::Bypassed, context);
+            return match pass::marked(incoming, &policy.origin, &marks).await {
+                Ok(response) => Ok(response),
+                Err(error) => incoming.unreachable(&error),
+            };
+        }
+        Err(problem) => return incoming.refuse(Some(operation), problem),
+    };
+    let body = match read_body(incoming, operation, &headers).await? {
+        Ok(body) => body,
+        Err(problem) => return incoming.refuse(Some(operation), problem),
+    };
+    let id = RequestId(random()?);
+    let ask = |second_try| {
+        Ask::Command(Box::new(envelope::Request {
+            id,
+            second_try,
+            method: incoming.method.clone(),
+            target: incoming.target.target.clone(),
+            path: normalise(incoming.target.path()),
+            headers: http::travelling(headers.clone()),
+        }))
+    };
+    let mut envelope = Envelope {
+        operation: operation.name.clone(),
+        name,
+        owner,
+        base: incoming.target.base.clone(),
+        ask: ask(false),
+    };
+    let deadline = deadline(operation);
+    let mut answer = within(deadline, Box::pin(call(incoming.env, &envelope, &body))).await;
+    if let Some(Err(error)) = &answer {
+        worker::console_warn!("a call to an object failed: {error:?}");
+        // An overloaded object is not helped by asking again.
+        if !js::flagged(error, "overloaded") {
+            envelope.ask = ask(true);
+            answer = within(deadline, Box::pin(call(incoming.env, &envelope, &body))).await;
+        }
+    }
+    incoming.relay(Some(operation), answer)
+}
+
+/// How long the object may take: to wait for another request, then for the origin.
+fn deadline(operation: &Operation) -> Span {
+    let waiting = match operation.while_running {
+        WhileRunning::Wait { for_, .. } => for_,
+        WhileRunning::Conflict | WhileRunning::Pending => Span(0),
+    };
+    let Span(origin) = operation.origin_timeout;
+    Span(waiting.0.saturating_add(origin).saturating_add(MARGIN.0))
+}
+
+/// Calls an object, through a stub of its own: one that has failed stays broken.
+pub(super) async fn call(env: &Env, envelope: &Envelope, body: &[u8]) -> Result<Response, JsValue> {
+    let bytes = envelope
+        .encode(body)
+        .map_err(|_| JsValue::from("the envelope is too large"))?;
+    let stub = stub(env, &envelope.name)?;
+    let init = RequestInit::new();
+    init.set_method("POST");
+    init.set_body(&Uint8Array::from(bytes.as_slice()));
+    let request = web_sys::Request::new_with_str_and_init("https://gate/", &init)?;
+    stub.fetch_with_request(request.into())
+        .await
+        .map_err(JsValue::from)
+}
+
+fn stub(env: &Env, name: &ObjectName) -> worker::Result<worker::Stub> {
+    env.durable_object("GATE")?.get_by_name(name.as_str())
+}
+
+/// Reads the whole body, as far as the operation takes it.
+async fn read_body(
+    incoming: &Incoming_<'_>,
+    operation: &Operation,
+    headers: &[(String, String)],
+) -> worker::Result<Result<Vec<u8>, Problem>> {
+    let most = operation.max_body;
+    let too_large = || {
+        let detail = format!("the body may be at most {most} bytes long");
+        Ok(Err(Problem::detailed(Code::BodyTooLarge, detail)))
+    };
+    let declared = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .and_then(|(_, value)| value.trim().parse::<usize>().ok());
+    if declared.is_some_and(|length| length > most) {
+        return too_large();
+    }
+    let raw = incoming.request.inner();
+    let Some(stream) = raw.body() else {
+        return Ok(Ok(Vec::new()));
+    };
+    let body = match read_up_to(&stream, most).await {
+        Read::Whole(body) => body,
+        Read::TooLong => return too_large(),
+        Read::BrokeOff => {
+            return Ok(Err(Problem::detailed(
+                Code::CommandMalformed,
+                "the body broke off before its end; nothing was forwarded",
+            )));
+        }
+    };
+    if !body.is_empty() && matches!(incoming.method.as_str(), "GET" | "HEAD") {
+        let detail = format!(
+            "a {} request on this operation has no body",
+            incoming.method
+        );
+        return Ok(Err(Problem::detailed(Code::CommandMalformed, detail)));
+    }
+    Ok(Ok(body))
+}
+
+impl Incoming_<'_> {
+    pub(super) fn context<'a>(&'a self, operation: Option<&'a Operation>) -> Context<'a> {
+        Context {
+            operation,
+            base: &self.target.base,
+            reference: None,
+            mismatch: false,
+        }
+    }
+
+    pub(super) fn refuse(
+        &self,
+        operation: Option<&Operation>,
+        problem: Problem,
+    ) -> worker::Result<Response> {
+        http::response(&wire::message(
+            &Answer::Problem(problem),
+            self.context(operation),
+        ))
+    }
+
+    /// Passes on what an object answered, if it did.
+    pub(super) fn relay(
+        &self,
+        operation: Option<&Operation>,
+        answer: Option<Result<Response, JsValue>>,
+    ) -> worker::Result<Response> {
+        match answer {
+            Some(Ok(response)) if !response.headers().has(CLOSED)? => Ok(response),
+            closed => {
+                if let Some(Err(error)) = closed {
+                    worker::console_error!("a call to an object failed: {error:?}");
+                }
+                http::response(&super::gate::closed(self.context(operation)))
+            }
+        }
+    }
+
+    /// An unprotected request did not reach the origin.
+    fn unreachable(&self, error: &JsValue) -> worker::Result<Response> {
+        worker::console_warn!("an unprotected call to the origin failed: {error:?}");
+        let problem = Problem::detailed(
+            Code::OriginUnreachable,
+            "the connection to the origin was refused or lost",
+        );
+        self.refuse(None, problem)
+    }
+}

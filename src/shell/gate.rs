@@ -1,0 +1,362 @@
+//! The Durable Object: one per scoped key.
+//!
+//! Owns the loop of an object: load, step, save and alarm in one synchronous stretch, then perform
+//! what the step says. It never decides. It is correct because a claim is stored in the stretch
+//! that decides it, before the origin is called (the runtime's output gate holds the call until
+//! the write is durable), and because everything that it keeps in memory (waiters, the calls that
+//! are open) may be lost without harm.
+
+#![allow(
+    missing_docs,
+    reason = "the attribute of the Durable Object writes functions without any"
+)]
+
+use std::cell::RefCell;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::rc::Rc;
+
+use futures_channel::oneshot;
+use worker::{DurableObject, Env, Request, Response, State, durable_object};
+
+use super::attempt::{Attempt, Told};
+use super::store::{Fault, Store};
+use super::waiters::{Place, Waiters};
+use super::{clock, http, log, policy, random};
+use crate::core::answer::{Answer, Problem};
+use crate::core::code::Code;
+use crate::core::command::{Command, Fingerprint, Malformed};
+use crate::core::envelope::{self, Ask, Envelope};
+use crate::core::identity::{Fence, Nonce};
+use crate::core::policy::Operation;
+use crate::core::record::Record;
+use crate::core::step::{Arrival, Event, Manner, Note, Reaction, Step, step};
+use crate::core::time::{Millis, Span};
+use crate::core::wire::{self, Context, Message};
+
+/// How soon an alarm that failed is tried again.
+const ALARM_AGAIN: Span = Span::seconds(30);
+
+/// The Durable Object of one scoped key.
+#[durable_object(alarm)]
+pub struct Gate {
+    object: Rc<Object>,
+}
+
+/// What an object has in memory; nothing of it is needed for safety.
+pub(super) struct Object {
+    pub(super) env: Env,
+    state: State,
+    store: Store,
+    waiters: Waiters,
+    /// The attempts whose call this very instance still has open.
+    open: RefCell<Vec<Fence>>,
+}
+
+// A panic leaves no half-made change behind: the record is stored in one piece or not at all.
+impl UnwindSafe for Gate {}
+impl RefUnwindSafe for Gate {}
+
+impl DurableObject for Gate {
+    fn new(state: State, env: Env) -> Self {
+        super::set_up();
+        let store = Store::of(&state);
+        let (waiters, open) = (Waiters::default(), RefCell::default());
+        Self {
+            object: Rc::new(Object {
+                env,
+                state,
+                store,
+                waiters,
+                open,
+            }),
+        }
+    }
+
+    async fn fetch(&self, mut request: Request) -> worker::Result<Response> {
+        let bytes = request.bytes().await?;
+        let Ok((envelope, body)) = Envelope::decode(&bytes) else {
+            return unavailable("the front speaks another version of the internal protocol");
+        };
+        let Some(operation) = policy::operation(&self.object.env, &envelope.operation) else {
+            return unavailable("the policy of this object does not know the operation");
+        };
+        match &envelope.ask {
+            Ask::Command(request) => {
+                super::faults::strike(&request.headers, "gate");
+                self.object
+                    .clone()
+                    .command(operation, &envelope, request, body)
+                    .await
+            }
+            Ask::Status(nonce) => self.object.status(&envelope, *nonce),
+        }
+    }
+
+    async fn alarm(&self) -> worker::Result<Response> {
+        if let Err(fault) = self.object.alarm() {
+            // Never abandoned: an alarm that fails would be dropped after a few attempts.
+            log::fault(&fault);
+            if let Err(fault) = self.object.store.wake_at(clock().after(ALARM_AGAIN)) {
+                log::fault(&fault);
+            }
+        }
+        Response::empty()
+    }
+}
+
+/// A request on its way through the object.
+struct Case<'a> {
+    operation: &'static Operation,
+    envelope: &'a Envelope,
+    request: &'a envelope::Request,
+    command: &'a Command<'a>,
+    fingerprint: Result<&'a Fingerprint, &'a Malformed>,
+    body: &'a [u8],
+}
+
+impl Object {
+    /// Lets an event happen to the record: load, step, save and alarm, without an await.
+    pub(super) fn transact(&self, event: Event<'_>, now: Millis) -> Result<Step, Fault> {
+        let stored = self.store.load()?;
+        let step = step(stored, event, now);
+        if step.save {
+            match &step.record {
+                Some(record) => self.store.save(record)?,
+                None => self.store.erase()?,
+            }
+        }
+        Ok(step)
+    }
+
+    /// Wakes everybody who waits: what they wait for may have come.
+    pub(super) fn wake_waiters(&self) {
+        self.waiters.wake();
+    }
+
+    /// Marks the call of an attempt as no longer open here.
+    pub(super) fn close(&self, fence: Fence) {
+        self.open.borrow_mut().retain(|open| *open != fence);
+    }
+
+    async fn command(
+        self: Rc<Self>,
+        operation: &'static Operation,
+        envelope: &Envelope,
+        request: &envelope::Request,
+        body: &[u8],
+    ) -> worker::Result<Response> {
+        let (path, query) = (request.path.as_str(), query_of(&request.target));
+        let command = Command {
+            operation: &operation.name,
+            method: &request.method,
+            path,
+            query,
+            headers: &request.headers,
+            body,
+            max_decoded: operation.max_body.saturating_mul(8),
+        };
+        let fingerprint = operation.recipe.fingerprint(&command);
+        let case = Case {
+            operation,
+            envelope,
+            request,
+            command: &command,
+            fingerprint: fingerprint.as_ref(),
+            body,
+        };
+        let manner = if request.second_try {
+            Manner::SecondTry
+        } else {
+            Manner::First
+        };
+        let (mut step, mut place) = match self.arrive(&case, manner) {
+            Ok(arrived) => arrived,
+            Err(fault) => return self.closed(&case, &fault),
+        };
+        let mut deadline = None;
+        while let Reaction::Wait { fence, until } = step.reaction {
+            let until = *deadline.get_or_insert(until);
+            let Some(seat) = place else { break };
+            let gave_up = !seat.wait(until, clock()).await;
+            (step, place) = match self.arrive(&case, Manner::Waited { fence, gave_up }) {
+                Ok(arrived) => arrived,
+                Err(fault) => return self.closed(&case, &fault),
+            };
+        }
+        self.react(&case, step).await
+    }
+
+    /// Lets a request arrive. A place to wait is taken in the same stretch as the decision.
+    fn arrive(&self, case: &Case<'_>, manner: Manner) -> Result<(Step, Option<Place>), Fault> {
+        let arrival = Arrival {
+            operation: case.operation,
+            request: case.request.id,
+            manner,
+            command: case.command,
+            fingerprint: case.fingerprint,
+            owner: case.envelope.owner,
+            nonce: Nonce(random()?),
+            call_open: !self.open.borrow().is_empty(),
+        };
+        let step = self.transact(Event::Arrived(arrival), clock())?;
+        self.report(&step, &case.envelope.operation);
+        let place =
+            matches!(step.reaction, Reaction::Wait { .. }).then(|| self.waiters.take_place());
+        Ok((step, place))
+    }
+
+    async fn react(self: Rc<Self>, case: &Case<'_>, step: Step) -> worker::Result<Response> {
+        match step.reaction {
+            Reaction::Answer(answer) => {
+                let reference = reference(case.envelope, step.record.as_ref());
+                let context = context(
+                    case.operation,
+                    case.envelope,
+                    reference.as_deref(),
+                    step.mismatch,
+                );
+                http::response(&wire::message(&answer, context))
+            }
+            Reaction::Forward(fence) => self.forward(case, fence).await,
+            Reaction::Deliver(_) | Reaction::Nothing | Reaction::Wait { .. } => {
+                unavailable("an arrival can not end this way")
+            }
+        }
+    }
+
+    /// Starts the attempt, which outlives this request, and gives its answer to the client.
+    async fn forward(self: Rc<Self>, case: &Case<'_>, fence: Fence) -> worker::Result<Response> {
+        self.open.borrow_mut().push(fence);
+        let (teller, told) = oneshot::channel();
+        let attempt = Attempt {
+            object: self.clone(),
+            operation: case.operation,
+            envelope: case.envelope.clone(),
+            request: case.request.clone(),
+            body: case.body.to_vec(),
+            fence,
+            claimed_at: clock(),
+        };
+        self.state.wait_until(attempt.run(teller));
+        match told.await {
+            Ok(Told { message, response }) => match (message, response) {
+                (_, Some(response)) => Ok(response),
+                (Some(message), None) => http::response(&message),
+                (None, None) => unavailable("the attempt ended without an answer"),
+            },
+            Err(_) => unavailable("the attempt ended without an answer"),
+        }
+    }
+
+    fn status(&self, envelope: &Envelope, nonce: Option<Nonce>) -> worker::Result<Response> {
+        let step = match self.transact(Event::Looked, clock()) {
+            Ok(step) => step,
+            Err(fault) => {
+                log::fault(&fault);
+                return unavailable("the record cannot be read");
+            }
+        };
+        self.report(&step, &envelope.operation);
+        if step.save {
+            self.wake_waiters();
+        }
+        let visible = step.record.as_ref().filter(|record| {
+            record.owner == envelope.owner
+                && record.operation == envelope.operation
+                && nonce.is_none_or(|nonce| nonce == record.nonce)
+        });
+        match visible {
+            Some(record) => {
+                let reference = envelope.name.reference(record.nonce);
+                http::response(&wire::status(record, &reference))
+            }
+            None => http::response(&not_found(&envelope.base)),
+        }
+    }
+
+    fn alarm(&self) -> Result<(), Fault> {
+        let step = self.transact(Event::Alarm, clock())?;
+        self.report(
+            &step,
+            step.record.as_ref().map_or("", |record| &record.operation),
+        );
+        if step.save {
+            self.wake_waiters();
+        } else if let Some(at) = step.record.and_then(|record| record.state.wake_at()) {
+            // It rang early: what it was set for is still to come.
+            self.store.wake_at(at)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn report(&self, step: &Step, operation: &str) {
+        for note in &step.notes {
+            let what = match note {
+                Note::AnotherLife => "an answer came for a life of the key that is over",
+                Note::Disputed => "two attempts contradict each other",
+                Note::LeaseLapsed => "an attempt ended without a result",
+                Note::RecipeChanged => {
+                    "the command recipe changed its meaning without a new version"
+                }
+            };
+            log::warn(operation, self.state.id().name().as_deref(), what);
+        }
+    }
+
+    /// The store failed: nothing was forwarded.
+    fn closed(&self, case: &Case<'_>, fault: &Fault) -> worker::Result<Response> {
+        log::fault(fault);
+        http::response(&closed(context(case.operation, case.envelope, None, false)))
+    }
+}
+
+/// What an answer needs to know about its request.
+pub(super) fn context<'a>(
+    operation: &'a Operation,
+    envelope: &'a Envelope,
+    reference: Option<&'a str>,
+    mismatch: bool,
+) -> Context<'a> {
+    Context {
+        operation: Some(operation),
+        base: &envelope.base,
+        reference,
+        mismatch,
+    }
+}
+
+/// The reference of a record in the object that an envelope is for.
+pub(super) fn reference(envelope: &Envelope, record: Option<&Record>) -> Option<String> {
+    record.map(|record| envelope.name.reference(record.nonce))
+}
+
+/// The gate cannot do its work safely; the client may come back with the same key.
+pub(super) fn closed(context: Context<'_>) -> Message {
+    let problem = Problem {
+        retry_after: Some(Span::seconds(5)),
+        ..Problem::of(Code::GateUnavailable)
+    };
+    wire::message(&Answer::Problem(problem), context)
+}
+
+/// There is nothing that this caller may see.
+pub(super) fn not_found(base: &str) -> Message {
+    let context = Context {
+        operation: None,
+        base,
+        reference: None,
+        mismatch: false,
+    };
+    wire::message(&Answer::Problem(Problem::of(Code::RecordNotFound)), context)
+}
+
+fn unavailable(why: &str) -> worker::Result<Response> {
+    worker::console_error!("the gate is closed for this request: {why}");
+    // The front makes a problem document of it; no origin can send this header through the gate.
+    let closed = [(super::front::CLOSED.to_owned(), "1".to_owned())];
+    http::build(503, &closed, http::Body::None)
+}
+
+fn query_of(target: &str) -> Option<&str> {
+    target.split_once('?').map(|(_, query)| query)
+}

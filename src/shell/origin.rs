@@ -1,0 +1,223 @@
+//! Calls to the origin.
+//!
+//! Owns how a command is sent and how its answer is read. It never looks at a record. A command is
+//! sent once: nothing here sends a request again, follows a redirect or lets the client's
+//! connection end the call. The client's bytes go out as they came.
+
+use js_sys::futures::JsFuture;
+use js_sys::{Array, Object, Uint8Array};
+use wasm_bindgen::{JsCast, JsValue};
+use web_sys::{AbortController, AbortSignal, ReadableStream, ReadableStreamDefaultReader};
+use worker::Env;
+
+use super::{http, js};
+use crate::core::envelope::Request;
+use crate::core::policy::Origin;
+use crate::core::reply::{LARGEST_KEPT, Read};
+
+/// Codings that the runtime decodes while a body is read.
+const DECODED: [&str; 3] = ["br", "gzip", "x-gzip"];
+
+/// The head of the origin's answer, with its unread body.
+pub(super) struct Head {
+    pub(super) status: u16,
+    pub(super) headers: Vec<(String, String)>,
+    response: web_sys::Response,
+    /// Whether the request was one whose answer has no body.
+    head_only: bool,
+    /// The length that the answer promises for its bytes as they are read.
+    length: Option<usize>,
+}
+
+/// The body of an answer, as far as it was read.
+pub(super) struct Reading {
+    /// What is known of it.
+    pub(super) read: Read,
+    /// The whole of what was too long, for the caller.
+    pub(super) stream: Option<ReadableStream>,
+}
+
+/// Ends a call to the origin.
+pub(super) struct Call {
+    controller: AbortController,
+}
+
+impl Call {
+    pub(super) fn new() -> Result<Self, JsValue> {
+        AbortController::new().map(|controller| Self { controller })
+    }
+
+    pub(super) fn end(&self) {
+        self.controller.abort();
+    }
+
+    fn signal(&self) -> AbortSignal {
+        self.controller.signal()
+    }
+}
+
+/// Sends a command, once.
+pub(super) async fn send(
+    env: &Env,
+    origin: &Origin,
+    request: &Request,
+    marks: &[(String, String)],
+    body: &[u8],
+    call: &Call,
+) -> Result<Head, JsValue> {
+    let mut pairs = http::travelling(request.headers.clone());
+    // The runtime writes these two itself.
+    pairs.retain(|(name, _)| name != "content-length" && name != "host");
+    pairs.extend_from_slice(marks);
+    let init = Object::new();
+    js::set(&init, "method", request.method.as_str())?;
+    js::set(&init, "headers", http::headers(&pairs)?)?;
+    js::set(&init, "redirect", "manual")?;
+    js::set(&init, "signal", call.signal())?;
+    let safe = matches!(request.method.as_str(), "GET" | "HEAD");
+    if safe {
+        js::set(&init, "cache", "no-store")?;
+    } else {
+        js::set(&init, "body", Uint8Array::from(body))?;
+    }
+    let promise = dispatch(env, origin, &request.target, &init)?;
+    let response: web_sys::Response = JsFuture::from(promise).await?.unchecked_into();
+    let head_only = request.method == "HEAD";
+    Ok(Head::of(response, head_only))
+}
+
+/// Sends a request to wherever the policy says.
+pub(super) fn dispatch(
+    env: &Env,
+    origin: &Origin,
+    target: &str,
+    init: &Object,
+) -> Result<js_sys::Promise, JsValue> {
+    match origin {
+        Origin::Url(base) => js::fetch(&format!("{base}{target}").into(), init),
+        Origin::Service(name) => {
+            let binding: js::Fetcher =
+                js_sys::Reflect::get(env.as_ref(), &name.into())?.unchecked_into();
+            binding.call(&format!("https://origin{target}").into(), init)
+        }
+    }
+}
+
+impl Head {
+    fn of(response: web_sys::Response, head_only: bool) -> Self {
+        let mut headers = http::travelling(http::pairs(&response.headers()));
+        let find = |name: &str| {
+            headers
+                .iter()
+                .find(|(known, _)| known == name)
+                .map(|(_, value)| value.clone())
+        };
+        let coding = find("content-encoding")
+            .unwrap_or_default()
+            .trim()
+            .to_ascii_lowercase();
+        let decoded = DECODED.contains(&coding.as_str());
+        let length = if decoded || head_only {
+            None
+        } else {
+            find("content-length").and_then(|value| value.trim().parse().ok())
+        };
+        headers.retain(|(name, _)| {
+            name != "content-length" && !(decoded && name == "content-encoding")
+        });
+        Self {
+            status: response.status(),
+            headers,
+            response,
+            head_only,
+            length,
+        }
+    }
+
+    /// The origin's own word on the outcome; it is not for the client.
+    pub(super) fn stated(&self, name: &str) -> Option<String> {
+        self.response.headers().get(name).ok().flatten()
+    }
+
+    /// Reads the body as far as it may be kept.
+    pub(super) async fn read(&self) -> Reading {
+        let Some(body) = self.response.body() else {
+            return Reading {
+                read: Read::Whole(Vec::new()),
+                stream: None,
+            };
+        };
+        match self.length {
+            Some(length) if length <= LARGEST_KEPT => self.read_all(length).await,
+            Some(_) => Reading {
+                read: Read::TooLong,
+                stream: Some(body),
+            },
+            None => read_or_hand_on(&body).await,
+        }
+    }
+
+    async fn read_all(&self, length: usize) -> Reading {
+        let bytes = match self.response.array_buffer() {
+            Ok(promise) => JsFuture::from(promise).await,
+            Err(error) => Err(error),
+        };
+        let read = match bytes {
+            Ok(buffer) => {
+                let bytes = Uint8Array::new(&buffer).to_vec();
+                if bytes.len() == length || self.head_only {
+                    Read::Whole(bytes)
+                } else {
+                    Read::BrokeOff
+                }
+            }
+            Err(_) => Read::BrokeOff,
+        };
+        Reading { read, stream: None }
+    }
+}
+
+/// Reads a body of unknown length; what turns out too long to keep is handed on whole.
+async fn read_or_hand_on(body: &ReadableStream) -> Reading {
+    let branches: Array = body.tee().unchecked_into();
+    let (ours, theirs): (ReadableStream, ReadableStream) = (
+        branches.get(0).unchecked_into(),
+        branches.get(1).unchecked_into(),
+    );
+    match read_up_to(&ours, LARGEST_KEPT).await {
+        Read::TooLong => Reading {
+            read: Read::TooLong,
+            stream: Some(theirs),
+        },
+        read @ (Read::BrokeOff | Read::Whole(_)) => {
+            // Nobody will read the other branch; what it holds may go.
+            let _released = theirs.cancel();
+            Reading { read, stream: None }
+        }
+    }
+}
+
+/// Reads a stream to its end, or gives up past a number of bytes.
+pub(super) async fn read_up_to(stream: &ReadableStream, most: usize) -> Read {
+    let reader: ReadableStreamDefaultReader = stream.get_reader().unchecked_into();
+    let mut bytes = Vec::new();
+    loop {
+        let Ok(chunk) = JsFuture::from(reader.read()).await else {
+            return Read::BrokeOff;
+        };
+        if js::flagged(&chunk, "done") {
+            return Read::Whole(bytes);
+        }
+        let value = js_sys::Reflect::get(&chunk, &"value".into()).unwrap_or_default();
+        let chunk: Uint8Array = value.unchecked_into();
+        if bytes.len().saturating_add(chunk.length() as usize) > most {
+            let _released = reader.cancel();
+            return Read::TooLong;
+        }
+        let start = bytes.len();
+        bytes.resize(start.saturating_add(chunk.length() as usize), 0);
+        if let Some(space) = bytes.get_mut(start..) {
+            chunk.copy_to(space);
+        }
+    }
+}

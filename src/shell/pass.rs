@@ -1,0 +1,62 @@
+//! Requests that the gate does not protect.
+//!
+//! Owns passing a request to the origin untouched: any method, streaming both ways, the exact
+//! status, headers and bytes of the answer. It makes no record and reads no body. Redirects are the
+//! client's to follow, and codings stay as the origin chose them.
+
+use js_sys::Object;
+use js_sys::futures::JsFuture;
+use wasm_bindgen::{JsCast, JsValue};
+use worker::Response;
+
+use super::front::Incoming_;
+use super::{http, js, origin};
+use crate::core::policy::Origin;
+
+/// Passes a request through.
+pub(super) async fn through(
+    incoming: &Incoming_<'_>,
+    origin: &Origin,
+) -> Result<Response, JsValue> {
+    send(incoming, origin).await.map(Response::from)
+}
+
+/// Passes a request through, and adds headers to the answer.
+pub(super) async fn marked(
+    incoming: &Incoming_<'_>,
+    origin: &Origin,
+    marks: &[(String, String)],
+) -> Result<Response, JsValue> {
+    let response = send(incoming, origin).await?;
+    let mut pairs = http::travelling(http::pairs(&response.headers()));
+    pairs.extend_from_slice(marks);
+    let stream = response.body();
+    let body = match &stream {
+        Some(stream) => http::Body::Stream(stream),
+        None => http::Body::None,
+    };
+    Ok(http::build(response.status(), &pairs, body)?)
+}
+
+async fn send(incoming: &Incoming_<'_>, origin: &Origin) -> Result<web_sys::Response, JsValue> {
+    let request = incoming.request.inner();
+    let init = Object::new();
+    let mut pairs = http::pairs(&request.headers());
+    let upgrade = pairs.iter().any(|(name, _)| name == "upgrade");
+    pairs.retain(|(name, _)| name != "host");
+    // A change of protocol needs the headers that would otherwise end at this hop.
+    let mut travelling = http::travelling(pairs);
+    if upgrade {
+        let value = request.headers().get("upgrade")?.unwrap_or_default();
+        travelling.push(("upgrade".to_owned(), value));
+    }
+    js::set(&init, "method", incoming.method.as_str())?;
+    js::set(&init, "headers", http::headers(&travelling)?)?;
+    js::set(&init, "redirect", "manual")?;
+    js::set(&init, "encodeResponseBody", "manual")?;
+    if let Some(body) = request.body() {
+        js::set(&init, "body", body)?;
+    }
+    let promise = origin::dispatch(incoming.env, origin, &incoming.target.target, &init)?;
+    Ok(JsFuture::from(promise).await?.unchecked_into())
+}
