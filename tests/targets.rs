@@ -1,6 +1,10 @@
 //! Request targets: what is protected, what is ambiguous, what passes, and which patterns collide.
 
-#![allow(clippy::expect_used, clippy::panic, reason = "the helpers of a test fail it this way")]
+#![allow(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "the helpers of a test fail it this way"
+)]
 
 use oncegate::core::policy::{Found, Guarded, Origin, Route, Unmatched, normalise};
 use proptest::prelude::{Just, Strategy, any, prop_oneof, proptest};

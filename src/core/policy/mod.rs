@@ -4,10 +4,17 @@
 //! way to one, it reports every fault at once, and it refuses by name what this version does not
 //! build yet. It never guesses a default for something that was written wrongly.
 
+mod fields;
+mod operation;
+pub mod parse;
+mod reader;
+mod recipe;
 pub mod route;
 mod statuses;
 mod target;
+mod values;
 
+pub use reader::PolicyError;
 pub use route::{Found, Params, Route};
 pub use statuses::Statuses;
 pub use target::normalise;

@@ -161,7 +161,10 @@ impl Route {
     }
 
     fn is_reserved(&self) -> bool {
-        let is = |n: usize, name: &str| matches!(self.segments.get(n), Some(Segment::Literal(text, _)) if text == name);
+        let is = |n: usize, name: &str| match self.segments.get(n) {
+            Some(Segment::Literal(text, _)) => text == name,
+            Some(Segment::Param(_)) | None => false,
+        };
         is(0, ".oncegate") || is(0, ".well-known") && is(1, "idempotency")
     }
 

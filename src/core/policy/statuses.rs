@@ -32,7 +32,7 @@ impl Statuses {
     ///
     /// False, and nothing changed, if the code cannot have it.
     pub fn choose(&mut self, code: Code, status: u16) -> bool {
-        let fits = allowed(code, status);
+        let fits = Self::allowed(code, status);
         if fits {
             self.chosen.push((code, status));
         }
@@ -58,25 +58,26 @@ impl Statuses {
             .unwrap_or(409)
     }
 
+    /// Whether a code can have a status.
+    ///
+    /// 401 asks for credentials; 405, 407 and 426 need headers that the gate does not have; 408 and
+    /// 421 make clients send the request again by themselves.
+    #[must_use]
+    pub fn allowed(code: Code, status: u16) -> bool {
+        match status {
+            202 => code.is_pending(),
+            401 => code.is_challenge(),
+            405 | 407 | 408 | 421 | 426 => false,
+            _ => (400..=599).contains(&status),
+        }
+    }
+
     fn choice(&self, code: Code) -> Option<u16> {
         self.chosen
             .iter()
             .rev()
             .find(|(known, _)| *known == code)
             .map(|(_, status)| *status)
-    }
-}
-
-/// Whether a code can have a status.
-///
-/// 401 asks for credentials; 405, 407 and 426 need headers that the gate does not have; 408 and
-/// 421 make clients send the request again by themselves.
-pub(super) fn allowed(code: Code, status: u16) -> bool {
-    match status {
-        202 => code.is_pending(),
-        401 => code.is_challenge(),
-        405 | 407 | 408 | 421 | 426 => false,
-        _ => (400..=599).contains(&status),
     }
 }
 

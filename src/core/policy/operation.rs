@@ -1,0 +1,279 @@
+//! One operation of the policy: its fields, their defaults and how they fit together.
+//!
+//! Owns the names, forms and defaults of an operation. Each field is read alone first; what two
+//! fields say together is checked only where both could be read, so that no fault is reported that
+//! only follows from another one.
+
+use serde_json::Value;
+
+use super::reader::{Faults, Field, Names, Table, quote, string, wrong_type};
+use super::{KeyPart, Operation, Preset, Principal, Route, ScopePart, fields, recipe, values};
+use crate::core::code::Code;
+
+const NAMES: Names<'_> = Names {
+    built: &[
+        "name",
+        "match",
+        "principal",
+        "scope",
+        "key",
+        "when_absent",
+        "on_mismatch",
+        "on_repeat",
+        "while_running",
+        "effect",
+        "lease",
+        "origin_timeout",
+        "max_body",
+        "keep",
+        "after_expiry",
+        "recovery",
+        "command",
+        "final",
+        "retryable",
+        "ambiguous",
+        "statuses",
+    ],
+    planned: &[
+        "authorize_replay",
+        "principal_trusted",
+        "acknowledge",
+        "stream",
+        "limit",
+        "placement",
+    ],
+};
+
+/// What the whole policy says about every operation.
+pub(super) struct Common {
+    pub(super) preset: Preset,
+    pub(super) statuses: Vec<(Code, u16)>,
+}
+
+/// An operation as far as it could be read.
+#[derive(Default)]
+pub(super) struct Draft {
+    /// Where it is in the policy.
+    pub(super) path: String,
+    pub(super) name: Option<String>,
+    pub(super) routes: Option<Vec<Route>>,
+    /// The whole of it.
+    pub(super) operation: Option<Operation>,
+}
+
+/// Reads an operation.
+pub(super) fn read(value: &Value, path: &str, common: &Common, faults: &mut Faults) -> Draft {
+    let mut draft = Draft {
+        path: path.to_owned(),
+        ..Draft::default()
+    };
+    let Some(table) = Table::open(value, path, &NAMES, faults) else {
+        return draft;
+    };
+    draft.name = table.text("name", faults, name).required(
+        table.path("name"),
+        "lower-case letters, digits and _",
+        faults,
+    );
+    draft.routes = routes(&table, faults);
+    draft.operation = whole(&table, &draft, common, faults);
+    draft
+}
+
+fn whole(
+    table: &Table<'_>,
+    draft: &Draft,
+    common: &Common,
+    faults: &mut Faults,
+) -> Option<Operation> {
+    // Every field is read, and so reported, before the first that is missing ends this.
+    let principal = table.text("principal", faults, values::principal).required(
+        table.path("principal"),
+        "\"authorization\", \"authorization:any\" or \"none\"",
+        faults,
+    );
+    let scope = scope(table, principal, faults);
+    let key = key(table, faults);
+    check_parameters(table, draft, scope.as_deref(), key.as_deref(), faults);
+    let when_absent = fields::when_absent(table, faults);
+    let on_repeat = fields::on_repeat(table, faults);
+    let on_mismatch = fields::on_mismatch(table, on_repeat, faults);
+    let while_running = fields::while_running(table, faults);
+    let (lease, origin_timeout) = fields::deadlines(table, faults);
+    let max_body = table
+        .size("max_body", fields::MOST_BYTES, faults)
+        .or(1 << 20);
+    let keep = fields::keep(table, on_repeat, faults);
+    let after_expiry = fields::after_expiry(table, faults);
+    let recovery = fields::recovery(table, faults);
+    let recipe = recipe::read(table, faults);
+    let outcomes = fields::outcomes(table, faults);
+    let statuses = fields::operation_statuses(table, on_repeat, common, faults);
+    Some(Operation {
+        name: draft.name.clone()?,
+        routes: draft.routes.clone()?,
+        principal: principal?,
+        scope: scope?,
+        key: key?,
+        when_absent: when_absent?,
+        on_mismatch: on_mismatch?,
+        on_repeat: on_repeat?,
+        while_running: while_running?,
+        lease: lease?,
+        origin_timeout: origin_timeout?,
+        max_body: max_body?,
+        keep: keep?,
+        after_expiry: after_expiry?,
+        recovery: recovery?,
+        recipe: recipe?,
+        outcomes: outcomes?,
+        preset: common.preset,
+        statuses: statuses?,
+    })
+}
+
+fn name(text: &str) -> Result<String, String> {
+    let starts = text.starts_with(|c: char| c.is_ascii_lowercase());
+    let inside = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_';
+    if starts && text.len() <= 64 && text.bytes().all(inside) {
+        return Ok(text.to_owned());
+    }
+    let shown = quote(text);
+    Err(format!(
+        "{shown} is not a name: a lower-case letter, then letters, digits and _, 64 at most"
+    ))
+}
+
+/// Reads `match`: all routes, or none if one of them cannot be read.
+fn routes(table: &Table<'_>, faults: &mut Faults) -> Option<Vec<Route>> {
+    const WRITE: &str = "a method and a path: \"POST /v1/payments\"";
+    let path = table.path("match");
+    let (texts, many) = match table.get("match") {
+        Some(one @ Value::String(_)) => (std::slice::from_ref(one), false),
+        Some(Value::Array(items)) => (items.as_slice(), true),
+        Some(value) => {
+            faults.add(path, wrong_type("a string or a list of strings", value));
+            return None;
+        }
+        None => return Field::Absent.required(path, WRITE, faults),
+    };
+    if texts.is_empty() {
+        faults.add(path, format!("must not be empty: {WRITE}"));
+        return None;
+    }
+    let mut routes: Vec<Route> = Vec::new();
+    for (n, value) in texts.iter().enumerate() {
+        let path = if many {
+            format!("{path}[{n}]")
+        } else {
+            path.clone()
+        };
+        let text = string(value, &path, faults);
+        let route = text.and_then(|text| {
+            let read = Route::parse(text).map_err(|why| format!("{}: {why}", quote(text)));
+            faults.check(&path, read)
+        });
+        if let Some(route) = &route
+            && let Some(other) = routes.iter().find(|other| other.overlaps(route))
+        {
+            let other = quote(&other.to_string());
+            faults.add(
+                path,
+                format!("matches requests that {other} matches already"),
+            );
+        }
+        routes.extend(route);
+    }
+    (routes.len() == texts.len()).then_some(routes)
+}
+
+fn scope(
+    table: &Table<'_>,
+    principal: Option<Principal>,
+    faults: &mut Faults,
+) -> Option<Vec<ScopePart>> {
+    let nobody = principal == Some(Principal::None);
+    if table.get("scope").is_none() {
+        return Some(if nobody {
+            Vec::new()
+        } else {
+            vec![ScopePart::Principal]
+        });
+    }
+    let scope = parts(table, "scope", values::scope_part, faults)?;
+    if !nobody && principal.is_some() && !scope.contains(&ScopePart::Principal) {
+        faults.add(
+            table.path("scope"),
+            "must hold \"principal\" unless principal is \"none\": \
+             without it one caller could get the answer of another",
+        );
+    }
+    Some(scope)
+}
+
+fn key(table: &Table<'_>, faults: &mut Faults) -> Option<Vec<KeyPart>> {
+    if table.get("key").is_none() {
+        return Some(vec![KeyPart::Header("idempotency-key".to_owned())]);
+    }
+    let key = parts(table, "key", values::key_part, faults)?;
+    if key.is_empty() {
+        faults.add(table.path("key"), "must hold at least one part");
+    }
+    Some(key)
+}
+
+/// Reads a list of parts, none of them twice.
+fn parts<T: PartialEq>(
+    table: &Table<'_>,
+    name: &str,
+    read: fn(&str) -> Result<T, String>,
+    faults: &mut Faults,
+) -> Option<Vec<T>> {
+    let items = table.list(name, faults).or(&[])?;
+    let mut parts: Vec<T> = Vec::new();
+    for (n, value) in items.iter().enumerate() {
+        let path = format!("{}[{n}]", table.path(name));
+        let Some(text) = string(value, &path, faults) else {
+            continue;
+        };
+        let Some(part) = faults.check(&path, read(text)) else {
+            continue;
+        };
+        if parts.contains(&part) {
+            faults.add(path, format!("{} is there twice", quote(text)));
+        }
+        parts.push(part);
+    }
+    (parts.len() == items.len()).then_some(parts)
+}
+
+/// A part `path:NAME` needs a parameter of that name in every match.
+fn check_parameters(
+    table: &Table<'_>,
+    draft: &Draft,
+    scope: Option<&[ScopePart]>,
+    key: Option<&[KeyPart]>,
+    faults: &mut Faults,
+) {
+    let Some(routes) = &draft.routes else { return };
+    let scoped = scope.unwrap_or_default().iter().map(|part| match part {
+        ScopePart::Value(value) => Some(value),
+        ScopePart::Principal => None,
+    });
+    let scoped = scoped.enumerate().map(|place| ("scope", place));
+    let keyed = key
+        .unwrap_or_default()
+        .iter()
+        .map(Some)
+        .enumerate()
+        .map(|place| ("key", place));
+    for (field, (n, part)) in scoped.chain(keyed) {
+        if let Some(KeyPart::Path(name)) = part
+            && let Some(route) = routes.iter().find(|route| !route.has_param(name))
+        {
+            let (name, route) = (quote(name), quote(&route.to_string()));
+            let path = format!("{}[{n}]", table.path(field));
+            faults.add(path, format!("{name} is not a parameter of {route}"));
+        }
+    }
+}

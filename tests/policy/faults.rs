@@ -1,0 +1,246 @@
+//! Invalid policies: every fault is reported with its path and with what would be right.
+
+use serde_json::{Value, json};
+
+use crate::{OP, globals, invalid, pay};
+
+/// There is one fault, at this place, and it says this.
+#[track_caller]
+fn assert_fault(errors: &[String], path: &str, says: &str) {
+    let [error] = errors else {
+        panic!("one fault at {path}: {errors:#?}")
+    };
+    let message = error
+        .strip_prefix(path)
+        .and_then(|rest| rest.strip_prefix(": "));
+    let message = message.unwrap_or_else(|| panic!("at {path}: {error}"));
+    assert!(message.contains(says), "{says:?} in {error}");
+}
+
+/// The rows of a table: the path of the fault, the fields that have it, and what it says.
+fn rows(table: &str) -> impl Iterator<Item = (&str, Value, &str)> {
+    table.trim().lines().map(|line| {
+        let mut cells = line.splitn(3, " | ");
+        let mut cell = || cells.next().expect(line);
+        let (path, fields, says) = (cell(), cell(), cell());
+        (path, serde_json::from_str(fields).expect(line), says)
+    })
+}
+
+/// Each row has its fault, in a variable of its own and in the list of the globals.
+#[track_caller]
+fn assert_faults(table: &str) {
+    for (path, fields, says) in rows(table) {
+        let (errors, _) = invalid(globals(json!({})), &[(OP, pay(fields.clone()))]);
+        assert_fault(&errors, &format!("{OP}.{path}"), says);
+        let (errors, _) = invalid(globals(json!({ "operations": [pay(fields)] })), &[]);
+        assert_fault(&errors, &format!("operations[0].{path}"), says);
+    }
+}
+
+const FAULTS: &str = r#"
+name | {"name": 1} | must be a string, not a number
+name | {"name": ""} | not a name
+name | {"name": "Pay"} | "Pay" is not a name
+name | {"name": "1pay"} | not a name
+name | {"name": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"} | not a name
+match | {"match": 1} | must be a string or a list of strings, not a number
+match | {"match": []} | must not be empty
+match | {"match": "/v1/pay"} | one space
+match[1] | {"match": ["POST /a", "post /b"]} | write POST
+match[1] | {"match": ["POST /a", 2]} | must be a string
+match[1] | {"match": ["POST /a/{x}", "POST /{y}/b"]} | "POST /a/{x}"
+match[1] | {"match": ["POST /a", "POST /%61"]} | already
+principal | {"principal": "jwt"} | "authorization:any", "none"
+principal | {"principal": null} | must be a string, not null
+scope | {"scope": "principal"} | must be a list, not a string
+scope[0] | {"scope": ["tenant"]} | "principal", "header:NAME"
+scope[1] | {"scope": ["principal", "principal"]} | twice
+scope[0] | {"scope": ["path:account"]} | not a parameter of
+scope | {"principal": "authorization", "scope": ["header:X-Tenant"]} | must hold "principal"
+scope | {"principal": "authorization", "scope": []} | must hold
+key | {"key": "header:X"} | must be a list
+key | {"key": []} | at least one
+key[0] | {"key": [["header:X"]]} | must be a string, not a list
+key[0] | {"key": ["X"]} | "header:NAME", "query:NAME", "path:NAME"
+key[0] | {"key": ["form:x"]} | "form:x" is not one of
+key[0] | {"key": ["principal"]} | is not one of
+key[0] | {"key": ["header:"]} | not the name of a header
+key[0] | {"key": ["header:X Y"]} | not the name of a header
+key[0] | {"key": ["header:Authorization"]} | credentials
+key[0] | {"key": ["header:Cookie"]} | credentials
+key[0] | {"key": ["header:Oncegate-Id"]} | removed
+key[0] | {"key": ["query:"]} | lacks a name
+key[1] | {"key": ["header:X", "header:x"]} | twice
+key[0] | {"key": ["path:id"]} | "id" is not a parameter of "POST /v1
+key[0] | {"match": ["POST /a/{id}", "POST /b"], "key": ["path:id"]} | not a parameter of "POST /b"
+when_absent | {"when_absent": "ignore"} | "refuse", "pass"
+on_mismatch | {"on_mismatch": "409"} | "refuse", "replay", "ignore"
+on_mismatch | {"on_mismatch": "ignore"} | "refuse" or "acknowledge" only
+on_repeat | {"on_repeat": true} | must be a string, not true or false
+while_running | {"while_running": "block"} | "wait", "pending", 
+while_running | {"while_running": ["wait"]} | a string or a table
+while_running.answer | {"while_running": {"answer": 202}} | a string
+while_running.fro | {"while_running": {"fro": "1s"}} | unknown name; known are "answer", "for"
+while_running.for | {"while_running": {"for": "0s"}} | not a duration
+while_running.then | {"while_running": {"then": "wait"}} | "conflict"
+while_running.for | {"while_running": {"answer": "pending", "for": "1s"}} | goes with answer =
+effect | {"effect": "exactly_once"} | "at_most_once", "at_least_once"
+lease | {"lease": "60"} | "60" is not a duration: write a whole number
+lease | {"lease": 60} | must be a string, not a number
+lease | {"lease": "30s"} | longer than origin_timeout
+lease | {"origin_timeout": "2m"} | longer than origin_timeout
+origin_timeout | {"origin_timeout": "2 m"} | not a duration
+max_body | {"max_body": "1MB"} | not a size
+max_body | {"max_body": "17MiB"} | 16 MiB at most
+keep | {"keep": "full"} | must be a table, not a string
+keep.reply | {"keep": {"reply": "all"}} | "full", "none"
+keep.for | {"keep": {"for": "24"}} | "24" is not a duration
+keep.tombstone | {"keep": {"for": "31d"}} | at least as long
+keep.max_reply | {"keep": {"max_reply": "0KiB"}} | not a size
+keep.ttl | {"keep": {"ttl": "1h"}} | known are "reply", "for", 
+after_expiry | {"after_expiry": "run"} | "refuse", "execute"
+recovery | {"recovery": "hold"} | must be a table
+recovery.then | {"recovery": {"then": "retry"}} | "hold", "rerun"
+command | {"command": 1} | must be a table
+command.version | {"command": {"version": 0}} | whole number from 1
+command.version | {"command": {"version": "1"}} | whole number from 1
+final | {"final": 409} | must be a list
+final[0] | {"final": [99]} | from 100 to 599
+final[0] | {"final": [409.5]} | from 100 to 599
+final[0] | {"final": [200]} | it is a success
+retryable[1] | {"retryable": [503, 204]} | it is a success
+retryable[0] | {"retryable": [401]} | without credentials
+ambiguous[0] | {"ambiguous": [100]} | never the answer
+final[1] | {"final": [409, 409]} | already
+ambiguous[0] | {"final": [409], "ambiguous": [409]} | already
+statuses | {"statuses": [409]} | must be a table
+statuses.key_used | {"statuses": {"key_used": 409}} | "key_reused"?
+statuses.key_reused | {"statuses": {"key_reused": 202}} | from 400
+statuses.duplicate | {"statuses": {"duplicate": "409"}} | from 400
+preset | {"preset": "ietf"} | unknown name; known are "name", 
+mach | {"mach": "POST /x"} | did you mean "match"?
+"#;
+
+#[test]
+fn every_fault_of_an_operation_is_named_at_its_path() {
+    assert_faults(FAULTS);
+}
+
+const OF_THE_GLOBALS: &str = r#"
+origin | {"origin": 1} | must be a string
+origin | {"origin": "https://u:p@a.example"} | credentials
+preset | {"preset": "aws"} | "default", "ietf", "stripe"
+unmatched | {"unmatched": "block"} | "pass", "refuse"
+statuses.in_progress | {"statuses": {"in_progress": 200}} | 202 for
+operations | {"operations": {}} | must be a list, not a table
+operations[0] | {"operations": ["pay"]} | must be a table, not a string
+orgin | {"orgin": "x"} | did you mean "origin"?
+lease | {"lease": "60s"} | unknown name; known are "origin", "preset", 
+"#;
+
+#[test]
+fn every_fault_of_the_globals_is_named_at_its_path() {
+    for (path, fields, says) in rows(OF_THE_GLOBALS) {
+        let (errors, _) = invalid(globals(fields), &[]);
+        assert_fault(&errors, path, says);
+    }
+}
+
+const PLANNED: &str = r#"
+authorize_replay | {"authorize_replay": "GET /v1/me"} | is not built in this version
+principal_trusted | {"principal_trusted": true} | is not built in this version
+acknowledge | {"acknowledge": {"status": 200}} | is not built in this version
+stream | {"stream": true} | is not built in this version
+limit | {"limit": 10} | is not built in this version
+placement | {"placement": {"jurisdiction": "eu"}} | is not built in this version
+keep.fields | {"keep": {"fields": ["/id"]}} | is not built in this version
+keep.headers | {"keep": {"headers": ["X-A"]}} | is not built in this version
+keep.encrypt | {"keep": {"encrypt": false}} | is not built in this version
+recovery.probe | {"recovery": {"probe": "GET /x"}} | is not built in this version
+recovery.probe_unscoped | {"recovery": {"probe_unscoped": true}} | is not built in this version
+recovery.confirm | {"recovery": {"confirm": {}}} | is not built in this version
+recovery.settle_after | {"recovery": {"settle_after": "1m"}} | is not built in this version
+recovery.schedule | {"recovery": {"schedule": ["1s"]}} | is not built in this version
+recovery.escalate_after | {"recovery": {"escalate_after": "1h"}} | is not built in this version
+recovery.verdicts | {"recovery": {"verdicts": []}} | is not built in this version
+recovery.reply_pointer | {"recovery": {"reply_pointer": "/x"}} | is not built in this version
+recovery.reply_status | {"recovery": {"reply_status": 200}} | is not built in this version
+recovery.failed_status | {"recovery": {"failed_status": 422}} | is not built in this version
+recovery.then | {"recovery": {"then": "reconcile"}} | "reconcile" is not built in this version; built are
+on_mismatch | {"on_mismatch": "separate"} | "separate" is not built in this version; built are
+keep.reply | {"keep": {"reply": "reference"}} | "reference" is not built in this version; built are
+principal | {"principal": "jwt:sub"} | "jwt:sub" is not built
+principal | {"principal": "cookie:sid"} | "cookie:sid" is not built
+principal | {"principal": "header:X-User"} | "header:X-User" is not built
+key[0] | {"key": ["body:/id"]} | "body:/id" is not built
+scope[0] | {"scope": ["body:/id"]} | "body:/id" is not built
+"#;
+
+#[test]
+fn what_a_later_version_brings_is_refused_by_name() {
+    assert_faults(PLANNED);
+    for name in ["jwt", "cors", "server_timing"] {
+        let (errors, routes) = invalid(globals(json!({ name: {} })), &[]);
+        assert_fault(&errors, name, "is not built in this version");
+        assert!(routes.is_some(), "{name} hides no operation");
+    }
+}
+
+#[test]
+fn every_required_field_is_asked_for() {
+    for name in ["name", "match", "principal"] {
+        let mut operation = pay(json!({}));
+        operation.as_object_mut().expect("a table").remove(name);
+        let (errors, _) = invalid(globals(json!({})), &[(OP, operation)]);
+        assert_fault(&errors, &format!("{OP}.{name}"), "must be written: ");
+    }
+    let (errors, routes) = invalid(json!({}), &[]);
+    assert_fault(
+        &errors,
+        "origin",
+        "must be written: \"https://...\" or \"service:BINDING\"",
+    );
+    assert_eq!(routes, None);
+}
+
+#[test]
+fn all_faults_are_reported_at_once_and_in_order() {
+    let (errors, routes) = invalid(
+        globals(json!({
+            "preset": "x",
+            "cors": {},
+            "operations": [
+                { "match": "POST /a", "keep": { "for": "24", "ttl": 1 }, "lease": "1s" },
+            ],
+        })),
+        &[
+            (
+                "ONCEGATE_OP_A",
+                json!({ "name": "b", "match": "POST /b", "principal": "jwt:sub" }),
+            ),
+            (
+                "ONCEGATE_OP_B",
+                json!({ "name": "b", "match": "POST /b/", "principal": "none" }),
+            ),
+        ],
+    );
+    let paths: Vec<&str> = errors.iter().filter_map(|e| e.split(": ").next()).collect();
+    assert_eq!(
+        paths,
+        [
+            "cors",
+            "preset",
+            "operations[0].name",
+            "operations[0].principal",
+            "operations[0].lease",
+            "operations[0].keep.ttl",
+            "operations[0].keep.for",
+            "ONCEGATE_OP_A.principal",
+            "ONCEGATE_OP_B.name",
+            "ONCEGATE_OP_B.match",
+        ],
+        "{errors:#?}"
+    );
+    assert_eq!(routes.map(|guarded| guarded.routes.len()), Some(3));
+}
