@@ -21,8 +21,8 @@ export const VARIANTS = {
   test: { out: "build-test", features: ["test-switches"] },
 };
 
-const inputsOf = ({ features }, { release, way }) =>
-  hashOf([features, release, way, commands()], [...INPUTS, "package-lock.json"]);
+const inputsOf = ({ features }, { release, sysroot }) =>
+  hashOf([features, release, sysroot, commands()], [...INPUTS, "package-lock.json"]);
 
 const outputsOf = ({ out }) => hashOf([], OUTPUTS.map((name) => `${out}/${name}`));
 

@@ -9,13 +9,13 @@ import { Failure, show } from "./lib/proc.mjs";
 import { setup } from "./setup.mjs";
 
 const PRODUCTION = "production";
-const PLACEHOLDER = "https://api.example.com";
+export const PLACEHOLDER = "https://api.example.com";
 
 const named = (args) => args.some((arg) => /^(-e|--env)(=|$)/.test(arg));
 
 await main(import.meta.url, async (args) => {
   const environment = named(args) ? [] : ["--env", PRODUCTION];
-  const { origin } = readConfig().env[PRODUCTION].vars.ONCEGATE;
+  const { origin } = (await readConfig()).env[PRODUCTION].vars.ONCEGATE;
   if (environment.length > 0 && origin === PLACEHOLDER && !args.includes("--dry-run")) {
     throw new Failure(
       `the origin of [env.${PRODUCTION}.vars.ONCEGATE] in wrangler.toml is still ${PLACEHOLDER}: ` +

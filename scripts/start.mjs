@@ -8,6 +8,7 @@ import { main } from "./lib/main.mjs";
 import { inModules, inRoot } from "./lib/paths.mjs";
 import { gatePort, mustBeFree } from "./lib/ports.mjs";
 import { Failure, isEnding, start } from "./lib/proc.mjs";
+import { say } from "./lib/progress.mjs";
 import { setup } from "./setup.mjs";
 
 const READY_MS = 60_000;
@@ -78,7 +79,7 @@ await main(import.meta.url, async () => {
   await setup();
   await build();
   const config = inRoot(".wrangler", `start-${port}.json`);
-  writeLocalConfig(config, origin);
+  await writeLocalConfig(config, origin);
   const demo = await startAndWait(
     "the demo origin",
     [inRoot("demo", "origin.mjs"), "--port", String(port + 1)],
@@ -90,7 +91,9 @@ await main(import.meta.url, async () => {
     ...quiet,
   });
   // wrangler watches the copy; an edit of the original goes there.
-  watchFile(CONFIG, { interval: 500, persistent: false }, () => writeLocalConfig(config, origin));
+  watchFile(CONFIG, { interval: 500, persistent: false }, () => {
+    writeLocalConfig(config, origin).catch((error) => say(`wrangler.toml: ${error.message}`));
+  });
   greet(port, origin);
   const first = await Promise.race([demo.ended, gate.ended]);
   if (!isEnding()) throw new Failure(first);

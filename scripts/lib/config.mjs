@@ -2,20 +2,23 @@
 
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { experimental_readRawConfig } from "wrangler";
 import { inRoot, ROOT } from "./paths.mjs";
 
 export const CONFIG = inRoot("wrangler.toml");
 
 /** wrangler.toml as data, nothing filled in. */
-export const readConfig = () => experimental_readRawConfig({ config: CONFIG }).rawConfig;
+export async function readConfig() {
+  // Loading wrangler takes over a second: only who reads the configuration pays it.
+  const { experimental_readRawConfig } = await import("wrangler");
+  return experimental_readRawConfig({ config: CONFIG }).rawConfig;
+}
 
 /**
  * Writes a configuration for this machine: the top-level one with another origin, and with paths
  * that hold where the copy lies.
  */
-export function writeLocalConfig(file, origin) {
-  const { env: _elsewhere, vars, build, main, ...rest } = readConfig();
+export async function writeLocalConfig(file, origin) {
+  const { env: _elsewhere, vars, build, main, ...rest } = await readConfig();
   const local = {
     ...rest,
     main: resolve(ROOT, main),
