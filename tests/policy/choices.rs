@@ -1,6 +1,7 @@
 //! Valid policies: defaults, every choice, and how statuses come together.
 
 use oncegate::core::code::Code;
+use oncegate::core::command::{Pointer, Precision, QueryRule, Recipe, WhenMalformed};
 use oncegate::core::policy::{
     AfterExpiry, AfterWait, KeepReply, KeyPart, OnMismatch, OnRepeat, Operation, Origin, Preset,
     Principal, Recovery, ScopePart, Unmatched, WhenAbsent, WhileRunning,
@@ -215,6 +216,58 @@ fn every_choice_can_be_made() {
         let shown = patch.to_string();
         assert!(check(&operation(pay(patch))), "{shown}");
     }
+}
+
+#[test]
+fn a_recipe_has_all_its_options_and_its_earlier_versions() {
+    let recipe = operation(pay(json!({ "command": {
+        "version": 3,
+        "query": ["page", "sort"],
+        "target": false,
+        "headers": ["X-Currency"],
+        "ignore": ["/sent_at", "/items/*/note"],
+        "decimals": ["/amount"],
+        "casefold": ["/currency"],
+        "defaults": { "/channel": "web", "/retry": null },
+        "timestamps": { "/at": "second" },
+        "when_malformed": "bytes",
+        "earlier": [{ "version": 1 }, { "version": 2, "query": "none", "headers": ["X-A"] }],
+    } })))
+    .recipe;
+    let shown = |pointers: &[Pointer]| pointers.iter().map(Pointer::to_string).collect::<Vec<_>>();
+    assert_eq!(recipe.version, 3);
+    assert_eq!(
+        recipe.query,
+        QueryRule::Names(vec!["page".to_owned(), "sort".to_owned()])
+    );
+    assert!(!recipe.target);
+    assert_eq!(recipe.headers, ["x-currency"]);
+    assert_eq!(shown(&recipe.ignore), ["/sent_at", "/items/*/note"]);
+    assert_eq!(shown(&recipe.decimals), ["/amount"]);
+    assert_eq!(shown(&recipe.casefold), ["/currency"]);
+    let defaults = recipe
+        .defaults
+        .iter()
+        .map(|(at, value)| format!("{at} {}", value.as_str()));
+    assert_eq!(
+        defaults.collect::<Vec<_>>(),
+        ["/channel \"web\"", "/retry null"]
+    );
+    let timestamps = recipe
+        .timestamps
+        .iter()
+        .map(|(at, precision)| (at.to_string(), *precision));
+    assert_eq!(
+        timestamps.collect::<Vec<_>>(),
+        [("/at".to_owned(), Precision::Second)]
+    );
+    assert_eq!(recipe.when_malformed, WhenMalformed::Bytes);
+    let [first, second] = recipe.earlier.as_slice() else {
+        panic!("two earlier versions")
+    };
+    assert_eq!(*first, Recipe::default());
+    assert_eq!((second.version, &second.query), (2, &QueryRule::None));
+    assert_eq!(second.headers, ["x-a"]);
 }
 
 #[test]

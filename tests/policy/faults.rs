@@ -105,6 +105,28 @@ recovery.then | {"recovery": {"then": "retry"}} | "hold", "rerun"
 command | {"command": 1} | must be a table
 command.version | {"command": {"version": 0}} | whole number from 1
 command.version | {"command": {"version": "1"}} | whole number from 1
+command.query | {"command": {"query": "some"}} | "all", "none", or a list
+command.query | {"command": {"query": true}} | must be "all", "none" or a list of names
+command.query[1] | {"command": {"query": ["a", 1]}} | must be a string
+command.target | {"command": {"target": "no"}} | must be true or false, not a string
+command.headers[0] | {"command": {"headers": ["X Y"]}} | not the name of a header
+command.headers[0] | {"command": {"headers": ["Authorization"]}} | credentials
+command.headers[0] | {"command": {"headers": ["User-Agent"]}} | how a request is sent
+command.headers | {"command": {"headers": ["Idempotency-Key"]}} | is the key
+command.ignore[0] | {"command": {"ignore": ["at"]}} | starts with "/"
+command.decimals | {"command": {"decimals": "/a"}} | must be a list
+command.casefold[0] | {"command": {"casefold": ["/~2"]}} | "~0"
+command.defaults | {"command": {"defaults": ["/a"]}} | must be a table
+command.defaults["a"] | {"command": {"defaults": {"a": 1}}} | starts with "/"
+command.timestamps["/at"] | {"command": {"timestamps": {"/at": "day"}}} | "second"
+command.timestamps["/at"] | {"command": {"timestamps": {"/at": 1}}} | a string
+command.when_malformed | {"command": {"when_malformed": "pass"}} | "refuse", "bytes"
+command.earlier | {"command": {"version": 2, "earlier": {"version": 1}}} | must be a list
+command.earlier[0] | {"command": {"earlier": [1]}} | must be a table
+command.earlier[0].version | {"command": {"earlier": [{"query": "none"}]}} | must be written
+command.earlier[0].version | {"command": {"earlier": [{"version": 1}]}} | another recipe
+command.earlier[0].query | {"command": {"earlier": [{"version": 2, "query": 1}]}} | must be "all"
+command.earlier[0].earlier | {"command": {"earlier": [{"version": 2, "earlier": []}]}} | unknown
 final | {"final": 409} | must be a list
 final[0] | {"final": [99]} | from 100 to 599
 final[0] | {"final": [409.5]} | from 100 to 599
@@ -166,8 +188,9 @@ recovery.escalate_after | {"recovery": {"escalate_after": "1h"}} | is not built 
 recovery.verdicts | {"recovery": {"verdicts": []}} | is not built in this version
 recovery.reply_pointer | {"recovery": {"reply_pointer": "/x"}} | is not built in this version
 recovery.reply_status | {"recovery": {"reply_status": 200}} | is not built in this version
+command.echo | {"command": {"echo": ["/id"]}} | is not built in this version
 recovery.failed_status | {"recovery": {"failed_status": 422}} | is not built in this version
-recovery.then | {"recovery": {"then": "reconcile"}} | "reconcile" is not built in this version; built are
+recovery.then | {"recovery": {"then": "reconcile"}} | "reconcile" is not built
 on_mismatch | {"on_mismatch": "separate"} | "separate" is not built in this version; built are
 keep.reply | {"keep": {"reply": "reference"}} | "reference" is not built in this version; built are
 principal | {"principal": "jwt:sub"} | "jwt:sub" is not built

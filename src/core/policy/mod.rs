@@ -10,6 +10,7 @@ pub mod parse;
 mod reader;
 mod recipe;
 pub mod route;
+mod spelling;
 mod statuses;
 mod target;
 mod values;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::reader::{Faults, Field, Names, Table, quote, string, wrong_type};
 use super::{KeyPart, Operation, Preset, Principal, Route, ScopePart, fields, recipe, values};
 use crate::core::code::Code;
+use crate::core::command::Recipe;
 
 const NAMES: Names<'_> = Names {
     built: &[
@@ -107,6 +108,7 @@ fn whole(
     let after_expiry = fields::after_expiry(table, faults);
     let recovery = fields::recovery(table, faults);
     let recipe = recipe::read(table, faults);
+    check_headers(table, key.as_deref(), recipe.as_ref(), faults);
     let outcomes = fields::outcomes(table, faults);
     let statuses = fields::operation_statuses(table, on_repeat, common, faults);
     Some(Operation {
@@ -245,6 +247,25 @@ fn parts<T: PartialEq>(
         parts.push(part);
     }
     (parts.len() == items.len()).then_some(parts)
+}
+
+/// The key is never part of the command: its two spellings would be two commands.
+fn check_headers(
+    table: &Table<'_>,
+    key: Option<&[KeyPart]>,
+    recipe: Option<&Recipe>,
+    faults: &mut Faults,
+) {
+    let headers = recipe.iter().flat_map(|recipe| &recipe.headers);
+    for name in headers {
+        if key
+            .unwrap_or_default()
+            .contains(&KeyPart::Header(name.clone()))
+        {
+            let message = format!("{} is the key of this operation", quote(name));
+            faults.add(format!("{}.headers", table.path("command")), message);
+        }
+    }
 }
 
 /// A part `path:NAME` needs a parameter of that name in every match.

@@ -9,6 +9,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::spelling::nearest;
 use crate::core::time::Span;
 
 /// One fault of a policy.
@@ -151,14 +152,35 @@ impl<'a> Table<'a> {
     }
 
     pub(super) fn list(&self, name: &str, faults: &mut Faults) -> Field<&'a [Value]> {
-        match self.get(name) {
-            None => Field::Absent,
-            Some(Value::Array(items)) => Field::Is(items),
-            Some(value) => {
-                faults.add(self.path(name), wrong_type("a list", value));
-                Field::Faulty
-            }
+        self.typed(name, "a list", faults, |value| {
+            value.as_array().map(Vec::as_slice)
+        })
+    }
+
+    /// A table whose names are not fixed.
+    pub(super) fn entries(&self, name: &str, faults: &mut Faults) -> Field<&'a Map<String, Value>> {
+        self.typed(name, "a table", faults, Value::as_object)
+    }
+
+    pub(super) fn flag(&self, name: &str, faults: &mut Faults) -> Field<bool> {
+        self.typed(name, "true or false", faults, Value::as_bool)
+    }
+
+    fn typed<T>(
+        &self,
+        name: &str,
+        wanted: &str,
+        faults: &mut Faults,
+        take: fn(&'a Value) -> Option<T>,
+    ) -> Field<T> {
+        let Some(value) = self.get(name) else {
+            return Field::Absent;
+        };
+        let taken = take(value);
+        if taken.is_none() {
+            faults.add(self.path(name), wrong_type(wanted, value));
         }
+        Field::of(taken)
     }
 
     /// A string that `read` makes something of.
@@ -303,35 +325,11 @@ fn short(text: &str) -> String {
 }
 
 fn unknown(name: &str, known: &[&str]) -> String {
-    let near = known.iter().map(|word| (distance(name, word), *word)).min();
-    let hint = match near {
-        Some((edits, word)) if edits <= 2 && edits < word.len().div_ceil(2) => {
-            format!("did you mean {}? ", quote(word))
-        }
-        Some(_) | None => String::new(),
+    let hint = match nearest(name, known) {
+        Some(word) => format!("did you mean {}? ", quote(word)),
+        None => String::new(),
     };
     format!("unknown name; {hint}known are {}", listed(known))
-}
-
-/// How many letters must be put in, left out or changed to make one word of the other.
-fn distance(a: &str, b: &str) -> usize {
-    // Longer names are none of ours; the work stays bounded.
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (n, x) in a.bytes().take(40).enumerate() {
-        let mut diagonal = n;
-        let mut left = n.saturating_add(1);
-        let mut next = vec![left];
-        for (y, above) in b.bytes().zip(row.into_iter().skip(1)) {
-            let changed = diagonal.saturating_add(usize::from(x != y));
-            left = changed
-                .min(left.saturating_add(1))
-                .min(above.saturating_add(1));
-            diagonal = above;
-            next.push(left);
-        }
-        row = next;
-    }
-    row.last().copied().unwrap_or_default()
 }
 
 /// Reads `64KiB` or `4MiB`; a size of zero is not one.
@@ -363,19 +361,6 @@ mod tests {
             assert_eq!(size(text), None, "{text}");
         }
         assert_eq!(size("99999999999999999999MiB"), None);
-    }
-
-    #[test]
-    fn a_near_name_is_suggested_and_a_far_one_is_not() {
-        let known = ["name", "match", "on_repeat"];
-        assert!(unknown("mach", &known).contains("did you mean \"match\"? "));
-        assert!(unknown("on_repaet", &known).contains("did you mean \"on_repeat\"? "));
-        assert!(!unknown("x", &known).contains("did you mean"));
-        assert!(!unknown("retries", &known).contains("did you mean"));
-        assert_eq!(
-            (distance("", "abc"), distance("abc", ""), distance("a", "a")),
-            (3, 3, 0)
-        );
     }
 
     #[test]

@@ -120,7 +120,8 @@ fn part(text: &str, forms: &[&str]) -> Result<KeyPart, String> {
     }
 }
 
-fn header(name: &str) -> Result<String, String> {
+/// Reads the name of a header that may be part of an identity or of a command.
+pub(super) fn header(name: &str) -> Result<String, String> {
     let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
     if name.is_empty() || !name.bytes().all(token) {
         return Err(format!("{} is not the name of a header", quote(name)));
