@@ -3,6 +3,13 @@
 //! Each line is one situation: how the record came to be, what happens, what the client gets, and
 //! what is known afterwards.
 
+#![allow(
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "a test may fail"
+)]
+
 mod common;
 
 use common::{OTHER, SAME, World, whole};
@@ -45,9 +52,21 @@ fn check(fields: &Value, table: &[(&str, &[u8], &str, &str)]) {
         let mut world = world(fields, past);
         let step = world.arrive(body);
         let what = if *body == SAME { "same" } else { "other" };
-        assert_eq!(world.words(&step), *answer, "{what} command, {past}, under {fields}");
-        assert_eq!(world.state(), *after, "{what} command, {past}, under {fields}");
-        assert_eq!(step.save, answer.starts_with("forward") || *after == "expired", "{past}");
+        assert_eq!(
+            world.words(&step),
+            *answer,
+            "{what} command, {past}, under {fields}"
+        );
+        assert_eq!(
+            world.state(),
+            *after,
+            "{what} command, {past}, under {fields}"
+        );
+        assert_eq!(
+            step.save,
+            answer.starts_with("forward") || *after == "expired",
+            "{past}"
+        );
     }
 }
 
@@ -63,11 +82,26 @@ fn under_the_default_policy() {
             ("completed", OTHER, "409 refused key_reused", "completed"),
             ("lost", SAME, "409 refused reply_unavailable", "completed"),
             ("lost", OTHER, "409 refused key_reused", "completed"),
-            ("too_large", SAME, "409 refused reply_unavailable", "completed"),
+            (
+                "too_large",
+                SAME,
+                "409 refused reply_unavailable",
+                "completed",
+            ),
             ("failed", SAME, "422 replayed no", "failed_replayable"),
-            ("failed", OTHER, "409 refused key_reused", "failed_replayable"),
+            (
+                "failed",
+                OTHER,
+                "409 refused key_reused",
+                "failed_replayable",
+            ),
             ("retryable", SAME, "forward 2", "in_progress"),
-            ("retryable", OTHER, "409 refused key_reused", "failed_retryable"),
+            (
+                "retryable",
+                OTHER,
+                "409 refused key_reused",
+                "failed_retryable",
+            ),
             ("unknown", SAME, "202 unknown", "unknown"),
             ("unknown", OTHER, "409 refused key_reused", "unknown"),
             ("expired", SAME, "409 expired key_expired", "expired"),
@@ -84,21 +118,28 @@ fn while_the_first_is_running() {
         (json!("conflict"), "409 in-progress in_progress"),
         (json!({ "answer": "wait", "for": "3s" }), "wait 3s"),
     ] {
-        check(&json!({ "while_running": rule }), &[("running", SAME, answer, "in_progress")]);
+        check(
+            &json!({ "while_running": rule }),
+            &[("running", SAME, answer, "in_progress")],
+        );
     }
 }
 
 #[test]
 fn what_a_waiter_gets_when_it_gives_up() {
-    for (then, answer) in
-        [("pending", "202 in-progress"), ("conflict", "409 in-progress in_progress")]
-    {
+    for (then, answer) in [
+        ("pending", "202 in-progress"),
+        ("conflict", "409 in-progress in_progress"),
+    ] {
         let rule = json!({ "answer": "wait", "for": "3s", "then": then });
         let mut world = world(&json!({ "while_running": rule }), "running");
         let fence = world.fence();
         let step = world.later(3).arrive_as(
             RequestId(99),
-            Manner::Waited { fence, gave_up: true },
+            Manner::Waited {
+                fence,
+                gave_up: true,
+            },
             SAME,
         );
         assert_eq!(world.words(&step), answer);
@@ -117,7 +158,10 @@ fn a_waiter_is_answered_from_the_stored_reply_and_never_takes_over() {
         let mut world = world(&json!({}), "running");
         let fence = world.fence();
         world.answer(fence, status, whole("body"));
-        let manner = Manner::Waited { fence, gave_up: false };
+        let manner = Manner::Waited {
+            fence,
+            gave_up: false,
+        };
         let step = world.arrive_as(RequestId(99), manner, SAME);
         assert_eq!(world.words(&step), answer, "{status}");
         assert_eq!(world.state(), after, "{status}");
@@ -132,7 +176,12 @@ fn the_minimal_guard_keeps_no_reply_and_runs_again_only_after_a_failure() {
         ("completed", SAME, "409 refused duplicate", "completed"),
         ("completed", OTHER, "409 refused key_reused", "completed"),
         ("failed", SAME, "forward 2", "in_progress"),
-        ("failed", OTHER, "409 refused key_reused", "failed_replayable"),
+        (
+            "failed",
+            OTHER,
+            "409 refused key_reused",
+            "failed_replayable",
+        ),
         ("retryable", SAME, "forward 2", "in_progress"),
         ("unknown", SAME, "202 unknown", "unknown"),
         // There is no reply window: done lasts to the end of the tombstone.
@@ -142,7 +191,11 @@ fn the_minimal_guard_keeps_no_reply_and_runs_again_only_after_a_failure() {
     for (past, body, answer, after) in table {
         let mut world = world(&json!({ "on_repeat": "refuse" }), past);
         let step = world.arrive(body);
-        assert_eq!((world.words(&step).as_str(), world.state()), (*answer, *after), "{past}");
+        assert_eq!(
+            (world.words(&step).as_str(), world.state()),
+            (*answer, *after),
+            "{past}"
+        );
     }
 }
 
@@ -151,7 +204,12 @@ fn a_duplicate_delivery_is_acknowledged_only_after_success() {
     check(
         &json!({ "on_repeat": "acknowledge", "while_running": "pending" }),
         &[
-            ("running", SAME, "503 in-progress in_progress", "in_progress"),
+            (
+                "running",
+                SAME,
+                "503 in-progress in_progress",
+                "in_progress",
+            ),
             ("completed", SAME, "201 acknowledged", "completed"),
             ("failed", SAME, "forward 2", "in_progress"),
             ("unknown", SAME, "503 unknown outcome_unknown", "unknown"),
@@ -177,9 +235,24 @@ fn another_command_gets_the_stored_reply_only_where_the_policy_says_so_and_marke
         &json!({ "on_mismatch": "replay" }),
         &[
             ("running", OTHER, "wait 10s mismatch", "in_progress"),
-            ("completed", OTHER, "201 replayed receipt mismatch", "completed"),
-            ("failed", OTHER, "422 replayed no mismatch", "failed_replayable"),
-            ("retryable", OTHER, "409 refused key_reused", "failed_retryable"),
+            (
+                "completed",
+                OTHER,
+                "201 replayed receipt mismatch",
+                "completed",
+            ),
+            (
+                "failed",
+                OTHER,
+                "422 replayed no mismatch",
+                "failed_replayable",
+            ),
+            (
+                "retryable",
+                OTHER,
+                "409 refused key_reused",
+                "failed_retryable",
+            ),
             ("unknown", OTHER, "409 refused key_reused", "unknown"),
         ],
     );
@@ -195,7 +268,11 @@ fn an_unknown_outcome_runs_again_only_where_the_effect_may_happen_twice() {
     let mut open = world(&json!({ "effect": "at_least_once" }), "unknown");
     open.call_open = true;
     let step = open.arrive(SAME);
-    assert_eq!(open.words(&step), "202 unknown", "not while the old call is open here");
+    assert_eq!(
+        open.words(&step),
+        "202 unknown",
+        "not while the old call is open here"
+    );
 }
 
 #[test]
@@ -219,15 +296,39 @@ fn what_the_first_caller_gets() {
         (500, whole("x"), "deliver unknown", "unknown"),
         (302, whole("x"), "deliver unknown", "unknown"),
         (201, Read::TooLong, "deliver executed", "completed"),
-        (201, Read::BrokeOff, "502 executed reply_unavailable", "completed"),
-        (422, Read::BrokeOff, "502 executed reply_unavailable", "failed_replayable"),
-        (500, Read::BrokeOff, "502 unknown origin_unreachable", "unknown"),
-        (401, Read::BrokeOff, "502 refused origin_unreachable", "none"),
+        (
+            201,
+            Read::BrokeOff,
+            "502 executed reply_unavailable",
+            "completed",
+        ),
+        (
+            422,
+            Read::BrokeOff,
+            "502 executed reply_unavailable",
+            "failed_replayable",
+        ),
+        (
+            500,
+            Read::BrokeOff,
+            "502 unknown origin_unreachable",
+            "unknown",
+        ),
+        (
+            401,
+            Read::BrokeOff,
+            "502 refused origin_unreachable",
+            "none",
+        ),
     ] {
         let mut world = world(&json!({}), "running");
         let fence = world.fence();
         let step = world.answer(fence, status, read);
-        assert_eq!((world.words(&step).as_str(), world.state()), (answer, after), "{status}");
+        assert_eq!(
+            (world.words(&step).as_str(), world.state()),
+            (answer, after),
+            "{status}"
+        );
         assert!(step.save);
     }
 }
@@ -275,9 +376,13 @@ fn a_lease_lapses_by_the_records_own_time_whoever_finds_it() {
 #[test]
 fn windows_end_at_their_very_times() {
     let policy = json!({ "keep": { "for": "60s", "tombstone": "90s" } });
-    for (seconds, state) in
-        [(59, "completed"), (60, "expired"), (89, "expired"), (90, "none"), (9_000, "none")]
-    {
+    for (seconds, state) in [
+        (59, "completed"),
+        (60, "expired"),
+        (89, "expired"),
+        (90, "none"),
+        (9_000, "none"),
+    ] {
         let mut world = world(&policy, "completed");
         world.later(seconds).apply(Event::Alarm);
         assert_eq!(world.state(), state, "{seconds} s");
@@ -285,17 +390,23 @@ fn windows_end_at_their_very_times() {
     let mut unknown = world(&policy, "unknown");
     unknown.later(9_000_000).apply(Event::Alarm);
     assert_eq!(unknown.state(), "unknown", "it never expires");
-    let mut slow = world(&json!({ "keep": { "for": "1s", "tombstone": "1s" } }), "running");
+    let mut slow = world(
+        &json!({ "keep": { "for": "1s", "tombstone": "1s" } }),
+        "running",
+    );
     slow.later(59).apply(Event::Alarm);
-    assert_eq!(slow.state(), "in_progress", "an operation in progress outlives any window");
+    assert_eq!(
+        slow.state(),
+        "in_progress",
+        "an operation in progress outlives any window"
+    );
 }
 
 #[test]
 fn the_second_try_of_the_front_is_the_first_request_again() {
     let first = RequestId(7_000);
-    let second_try = |world: &mut World, body: &[u8]| {
-        world.arrive_as(first, Manner::SecondTry, body)
-    };
+    let second_try =
+        |world: &mut World, body: &[u8]| world.arrive_as(first, Manner::SecondTry, body);
     let claimed = |fields: &Value| {
         let mut world = World::new(fields.clone());
         world.arrive_as(first, Manner::First, SAME);
@@ -324,17 +435,28 @@ fn the_second_try_of_the_front_is_the_first_request_again() {
     }
     let mut empty = World::new(json!({}));
     let step = second_try(&mut empty, SAME);
-    assert_eq!(empty.words(&step), "forward 1", "the first call never arrived");
+    assert_eq!(
+        empty.words(&step),
+        "forward 1",
+        "the first call never arrived"
+    );
     let mut others = world(&json!({}), "retryable");
     let step = second_try(&mut others, SAME);
-    assert_eq!(others.words(&step), "202 in-progress", "it starts no attempt on a known key");
+    assert_eq!(
+        others.words(&step),
+        "202 in-progress",
+        "it starts no attempt on a known key"
+    );
 }
 
 #[test]
 fn answers_of_another_life_are_no_evidence() {
     let mut world = world(&json!({}), "unknown");
     let before = world.record.clone();
-    let stranger = Fence { nonce: Nonce(0xdead), attempt: 1 };
+    let stranger = Fence {
+        nonce: Nonce(0xdead),
+        attempt: 1,
+    };
     let step = world.answer(stranger, 201, whole("receipt"));
     assert_eq!(step.notes, [Note::AnotherLife]);
     assert_eq!((world.record, step.save), (before, false));
@@ -349,13 +471,21 @@ fn a_failure_speaks_for_its_own_attempt_only() {
         let second = world.fence();
         let step = world.answer(second, status, whole("no"));
         assert_eq!(world.words(&step), "deliver unknown", "{status}");
-        assert_eq!(world.state(), "unknown", "the first attempt is unresolved: {status}");
+        assert_eq!(
+            world.state(),
+            "unknown",
+            "the first attempt is unresolved: {status}"
+        );
     }
     let mut late = world(&rerun, "unknown");
     let first = late.fence();
     late.arrive(SAME);
     let step = late.answer(first, 422, whole("no"));
-    assert_eq!((late.state(), step.save), ("in_progress", false), "attempt 1 decides nothing");
+    assert_eq!(
+        (late.state(), step.save),
+        ("in_progress", false),
+        "attempt 1 decides nothing"
+    );
 }
 
 #[test]
@@ -378,9 +508,17 @@ fn a_success_of_an_earlier_attempt_decides_if_the_latest_does_not_succeed() {
         if later == "422" {
             assert_eq!(world.words(&answer), "201 replayed first receipt");
         }
-        let receipt = if later == "201" { "second" } else { "first receipt" };
+        let receipt = if later == "201" {
+            "second"
+        } else {
+            "first receipt"
+        };
         let step = world.arrive(SAME);
-        assert_eq!(world.words(&step), format!("201 replayed {receipt}"), "{later}");
+        assert_eq!(
+            world.words(&step),
+            format!("201 replayed {receipt}"),
+            "{later}"
+        );
     }
 }
 
@@ -400,7 +538,11 @@ fn what_contradicts_a_settled_record_is_disputed_and_changes_nothing_for_clients
         let before = world.arrive(SAME);
         let before = world.words(&before);
         world.answer(fence, status, whole(body));
-        assert_eq!(world.record.as_ref().unwrap().disputed, disputed, "{past} {status} {body}");
+        assert_eq!(
+            world.record.as_ref().unwrap().disputed,
+            disputed,
+            "{past} {status} {body}"
+        );
         let after = world.arrive(SAME);
         assert_eq!(world.words(&after), before, "{past} {status} {body}");
     }
@@ -434,7 +576,11 @@ fn the_retry_hint_shrinks_with_the_time_left_and_is_never_zero() {
         let step = world.arrive(SAME);
         if let oncegate::core::step::Reaction::Answer(answer) = &step.reaction {
             let message = world.wire(answer, &step);
-            let hint = message.headers.iter().find(|(name, _)| name == "Retry-After").unwrap();
+            let hint = message
+                .headers
+                .iter()
+                .find(|(name, _)| name == "Retry-After")
+                .unwrap();
             hints.push(hint.1.parse::<u64>().unwrap());
         }
         if world.state() == "unknown" {
@@ -444,5 +590,8 @@ fn the_retry_hint_shrinks_with_the_time_left_and_is_never_zero() {
     }
     assert_eq!(hints.first(), Some(&15));
     assert!(hints[..30].is_sorted_by(|a, b| a >= b), "{hints:?}");
-    assert!(hints.iter().all(|hint| (1..=60).contains(hint)), "{hints:?}");
+    assert!(
+        hints.iter().all(|hint| (1..=60).contains(hint)),
+        "{hints:?}"
+    );
 }

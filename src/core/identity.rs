@@ -300,7 +300,7 @@ mod tests {
         );
     }
 
-    const PINNED_NAME: &str = "to-be-pinned";
+    const PINNED_NAME: &str = "4fz5opkcaz227ve6ehs3uvtvz5b7cewwczvbh2ru6bgtijg2arga";
 
     #[test]
     fn base32_follows_rfc_4648() {

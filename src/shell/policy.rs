@@ -10,7 +10,7 @@ use serde_json::Value;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::Env;
 
-use crate::core::policy::parse::{Loaded, parse};
+use crate::core::policy::parse::{Loaded, is_variable, parse};
 use crate::core::policy::{Operation, Policy};
 
 thread_local! {
@@ -45,8 +45,12 @@ fn read(env: &Env) -> Loaded {
     let globals = value(object, "ONCEGATE");
     let operations = names
         .into_iter()
-        .filter(|name| name.starts_with("ONCEGATE_OP_"))
-        .filter_map(|name| value(object, &name).map(|value| (name, value)))
+        .filter(|name| is_variable(name) && name != "ONCEGATE")
+        // What is no JSON is no table either: it must close its routes, not leave them open.
+        .map(|name| {
+            let value = value(object, &name).unwrap_or_default();
+            (name, value)
+        })
         .collect();
     let loaded = parse(globals, operations);
     if let Loaded::Invalid { errors, .. } = &loaded {
@@ -57,7 +61,7 @@ fn read(env: &Env) -> Loaded {
     loaded
 }
 
-/// A variable as JSON; one that is no JSON at all is a string, which the policy refuses.
+/// A variable as JSON; nothing if it is none.
 fn value(env: &Object, name: &str) -> Option<Value> {
     let value: JsValue = js_sys::Reflect::get(env, &name.into()).ok()?;
     let text = JSON::stringify(&value).ok()?.as_string()?;

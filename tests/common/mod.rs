@@ -112,12 +112,20 @@ impl World {
     pub fn answer(&mut self, fence: Fence, status: u16, read: Read) -> Step {
         let verdict = outcome::classify(status, None, &self.operation.outcomes);
         let reply = Reply::keep(status, &[], read, &self.operation.keep);
-        self.apply(Event::Answered { fence, verdict, reply: Some(reply) })
+        self.apply(Event::Answered {
+            fence,
+            verdict,
+            reply: Some(reply),
+        })
     }
 
     pub fn lose(&mut self, fence: Fence) -> Step {
         let verdict = Verdict::Unknown(Reason::ConnectionLost);
-        self.apply(Event::Answered { fence, verdict, reply: None })
+        self.apply(Event::Answered {
+            fence,
+            verdict,
+            reply: None,
+        })
     }
 
     pub fn apply(&mut self, event: Event<'_>) -> Step {
@@ -131,7 +139,9 @@ impl World {
     }
 
     pub fn state(&self) -> &'static str {
-        self.record.as_ref().map_or("none", |record| record.state.name())
+        self.record
+            .as_ref()
+            .map_or("none", |record| record.state.name())
     }
 
     pub fn settled(&self) -> &State {
@@ -154,7 +164,10 @@ impl World {
 
     pub fn wire(&self, answer: &Answer, step: &Step) -> Message {
         let name = Identity::of("test").name();
-        let reference = step.record.as_ref().map(|record| name.reference(record.nonce));
+        let reference = step
+            .record
+            .as_ref()
+            .map(|record| name.reference(record.nonce));
         let context = Context {
             operation: Some(self.operation),
             base: "https://gate.example",
