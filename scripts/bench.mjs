@@ -1,11 +1,15 @@
-// The measurements in bench/, on a Worker that is built and up to date.
+// The measurements in bench/, on Workers that are built and up to date.
 
+import { buildHash } from "../bench/hash-worker/build.mjs";
+import { optionsOf } from "../bench/lib/options.mjs";
 import { build } from "./build.mjs";
 import { main } from "./lib/main.mjs";
 import { inRoot } from "./lib/paths.mjs";
 import { show } from "./lib/proc.mjs";
 
 await main(import.meta.url, async (args) => {
-  await build();
+  const { requests, hash } = optionsOf(args);
+  if (requests) await build();
+  if (hash) await buildHash();
   await show(process.execPath, [inRoot("bench", "run.mjs"), ...args]);
 });

@@ -36,7 +36,7 @@ function fresh(variant, toolchain) {
 }
 
 /** The environment in which worker-build finds only what set-up pinned. */
-function buildEnv(toolchain) {
+export function buildEnv(toolchain) {
   const env = {
     ...process.env,
     ...toolchain.env,

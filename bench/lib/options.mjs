@@ -1,0 +1,29 @@
+// What a run measures and for how long, from the command line.
+
+import { parseArgs } from "node:util";
+
+import { Failure } from "../../scripts/lib/proc.mjs";
+
+export const USAGE = `npm run bench -- [--quick] [--only requests|hash] [--json FILE]`;
+
+const FULL = { budgetMs: 55_000, rounds: 12, warmUpMs: 400, sliceMs: 250 };
+const QUICK = { budgetMs: 9000, rounds: 4, warmUpMs: 100, sliceMs: 100 };
+const FULL_HASH = { hashRounds: 15, batchMs: 60 };
+const QUICK_HASH = { hashRounds: 5, batchMs: 30 };
+
+/** `{ plan, requests, hash, json }`, or a failure that says what is allowed. */
+export function optionsOf(args) {
+  let values;
+  try {
+    const options = { quick: { type: "boolean" }, only: { type: "string" }, json: { type: "string" } };
+    values = parseArgs({ args, options }).values;
+  } catch (error) {
+    throw new Failure(`${error.message}\n${USAGE}`);
+  }
+  const { quick, only, json } = values;
+  if (![undefined, "requests", "hash"].includes(only)) {
+    throw new Failure(`--only takes requests or hash\n${USAGE}`);
+  }
+  const plan = quick ? { ...QUICK, ...QUICK_HASH } : { ...FULL, ...FULL_HASH };
+  return { plan, requests: only !== "hash", hash: only !== "requests", json };
+}

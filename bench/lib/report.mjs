@@ -1,0 +1,59 @@
+// The results as text. Ratios above 1 mean that the gate's side takes longer.
+
+const number = (value, digits = 2) =>
+  value === undefined || Number.isNaN(value) ? "-" : value.toFixed(digits);
+
+const ratio = ({ median, min, max }) =>
+  Number.isNaN(median) ? "-" : `${number(median)} (${number(min)}-${number(max)})`;
+
+/** Columns as wide as their widest cell, the first one to the left. */
+function table(head, rows) {
+  const all = [head, ...rows];
+  const widths = head.map((_, n) => Math.max(...all.map((row) => row[n].length)));
+  const line = (row) =>
+    row.map((cell, n) => (n === 0 ? cell.padEnd(widths[n]) : cell.padStart(widths[n]))).join("  ");
+  return all.map((row) => line(row).trimEnd()).join("\n");
+}
+
+const LOADS = { new: "new keys", replay: "replays", pass: "pass-through" };
+
+function requestTable(cells) {
+  const head = ["ms a request", "gate", "baseline", "gate / baseline", "of processor time"];
+  head.push("p50", "baseline p50", "p95", "baseline p95");
+  const rows = cells.map(({ load, parallel, gate, baseline, ...all }) => [
+    `${LOADS[load]}, ${parallel === 1 ? "one at a time" : `${parallel} at once`}`,
+    number(gate.each_ms),
+    number(baseline.each_ms),
+    ratio(all.ratio),
+    ratio(all.cpu_ratio),
+    number(gate.p50_ms),
+    number(baseline.p50_ms),
+    number(gate.p95_ms),
+    number(baseline.p95_ms),
+  ]);
+  return table(head, rows);
+}
+
+function hashTable({ times, memory }) {
+  const head = ["ms a body", "rust", "javascript", "rust / javascript"];
+  const rows = times.map((each) => [
+    `${each.kind}, ${each.size / 1024} KiB`,
+    number(each.rust_ms, 4),
+    number(each.javascript_ms, 4),
+    ratio(each.ratio),
+  ]);
+  const size = `${memory.body / 2 ** 20} MiB`;
+  const grown = `${number(memory.all / 2 ** 20)} MiB`;
+  return `${table(head, rows)}\nwasm memory for ${size}: +${grown}, ${number(memory.ratio)} x the body`;
+}
+
+/** All results. */
+export function report({ rounds, requests, hash }) {
+  const parts = [];
+  if (requests) {
+    parts.push(`Requests: medians of ${rounds} rounds, ratios with their least and greatest`);
+    parts.push(requestTable(requests), "");
+  }
+  if (hash) parts.push("Command hash: canonical form and SHA-256", hashTable(hash), "");
+  return parts.join("\n");
+}
