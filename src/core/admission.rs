@@ -6,9 +6,11 @@
 
 use super::answer::Problem;
 use super::code::Code;
+use super::command::source;
 use super::identity::{Digest, Identity, ObjectName};
 use super::key;
 use super::policy::{KeyPart, Operation, Params, Principal, ScopePart, WhenAbsent};
+use super::recovery::Placeholder;
 
 /// What of a request identifies its operation.
 #[derive(Clone, Copy, Debug)]
@@ -67,6 +69,45 @@ pub fn admit(operation: &Operation, incoming: Incoming<'_>) -> Result<Admission,
     let name = identity.name();
     let owner = name.owner(&principal);
     Ok(Admission::Admitted { name, owner })
+}
+
+/// What a placeholder of the probe stands for in this request; nothing if it is not there.
+#[must_use]
+pub fn placeholder(
+    placeholder: &Placeholder,
+    operation: &Operation,
+    incoming: Incoming<'_>,
+    body: &[u8],
+) -> Option<String> {
+    match placeholder {
+        Placeholder::Body(pointer) => {
+            let text = source(body, pointer)?;
+            match serde_json::from_slice(text).ok()? {
+                serde_json::Value::String(text) => Some(text),
+                // As the client spelled it: a number of any length.
+                serde_json::Value::Number(_) | serde_json::Value::Bool(_) => {
+                    String::from_utf8(text.to_vec()).ok()
+                }
+                serde_json::Value::Null
+                | serde_json::Value::Array(_)
+                | serde_json::Value::Object(_) => None,
+            }
+        }
+        Placeholder::Key => {
+            let values = operation
+                .key
+                .iter()
+                .map(|part| key_value(part, incoming).ok().flatten());
+            values
+                .collect::<Option<Vec<_>>>()
+                .map(|values| values.join(","))
+        }
+        Placeholder::Path(name) => {
+            String::from_utf8(unescape_path(incoming.params.get(name)?)).ok()
+        }
+        // It is the record's, not the request's.
+        Placeholder::Reference => None,
+    }
 }
 
 /// The digest of who a request is from.
@@ -183,6 +224,10 @@ fn query_values<'a>(query: &'a str, name: &'a str) -> impl Iterator<Item = Strin
 }
 
 fn unescape(text: &str) -> Vec<u8> {
+    unescape_path(&text.replace('+', " "))
+}
+
+fn unescape_path(text: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((byte, after)) = rest.split_first() {
@@ -195,7 +240,6 @@ fn unescape(text: &str) -> Vec<u8> {
                 }
                 _ => bytes.push(b'%'),
             },
-            (b'+', _) => bytes.push(b' '),
             _ => bytes.push(*byte),
         }
     }
@@ -209,7 +253,7 @@ fn hex(digit: u8) -> Option<u8> {
 }
 
 /// Escapes every byte but the unreserved ones, so that one value has one spelling.
-fn escape(bytes: &[u8]) -> String {
+pub(super) fn escape(bytes: &[u8]) -> String {
     bytes
         .iter()
         .fold(String::with_capacity(bytes.len()), |mut text, byte| {

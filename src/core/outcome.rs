@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use super::policy::OutcomeLists;
 
 /// What one answer says about its own attempt.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// The effect happened.
     Completed,

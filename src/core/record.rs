@@ -10,8 +10,10 @@ use serde::{Deserialize, Serialize};
 
 use super::command::Fingerprint;
 use super::identity::{Digest, Fence, Nonce, RequestId};
-use super::outcome::Reason;
+use super::outbox::{Kind, Notice, Outbox};
+use super::outcome::{Reason, Verdict};
 use super::policy::{Keep, OnRepeat, Operation};
+use super::recovery::Kept;
 use super::reply::{Body, Reply};
 use super::time::{Millis, Span};
 
@@ -42,6 +44,18 @@ pub struct Record {
     pub unresolved: bool,
     /// Whether two attempts contradict each other.
     pub disputed: bool,
+    /// Whether it has been unknown for so long that it needs a person.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub escalated: bool,
+    /// What was kept of the command for the probe.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kept: Vec<Kept>,
+    /// When the origin is asked next, where it can be asked and there is something to ask.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<Plan>,
+    /// What is still to be told outside, where anybody listens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub outbox: Option<Outbox>,
     /// The success of an earlier attempt that came during the latest: it decides if that fails.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late: Option<Reply>,
@@ -60,6 +74,28 @@ pub struct Lifetimes {
     pub reply: Span,
     /// The memory of the key.
     pub tombstone: Span,
+}
+
+/// When the origin is asked what became of a command.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub struct Plan {
+    /// How many probes were sent.
+    pub sent: u32,
+    /// When the next one is due.
+    pub next: Millis,
+    /// When a person is needed, if it is not settled before.
+    pub escalate_at: Millis,
+}
+
+/// The head of an answer whose body is still coming.
+#[derive(Clone, Debug, Deserialize, PartialEq, Serialize)]
+pub struct Head {
+    /// What it says.
+    pub verdict: Verdict,
+    /// What can be kept of it, should its body never come to an end.
+    pub reply: Reply,
+    /// When it came.
+    pub at: Millis,
 }
 
 /// What is known about an operation.
@@ -88,6 +124,9 @@ pub enum State {
         lease_until: Millis,
         /// Until when callers wait for the head of the answer.
         answer_until: Millis,
+        /// The head, once it has come and its body takes its time.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        head: Option<Box<Head>>,
     },
     /// Nobody knows.
     Unknown {
@@ -173,9 +212,9 @@ impl State {
         }
     }
 
-    /// When the record changes by itself next; nothing where only evidence can move it.
+    /// When the state ends by its own time; nothing where only evidence can end it.
     #[must_use]
-    pub fn wake_at(&self) -> Option<Millis> {
+    pub fn ends_at(&self) -> Option<Millis> {
         match self {
             Self::Completed(settled) | Self::FailedReplayable(settled) => {
                 Some(settled.reply_until.min(settled.forget_at))
@@ -225,12 +264,107 @@ impl Record {
         }
     }
 
-    /// The state and the journal after a transition.
+    /// The record after a transition, with its line in the journal and its notice in the outbox.
     #[must_use]
     pub fn moved(mut self, state: State, what: &str, now: Millis) -> Self {
+        let kind = match (&self.state, &state) {
+            (_, State::InProgress { .. }) => None,
+            (_, State::Expired { .. }) => Some(Kind::Expired),
+            (_, State::Unknown { .. }) => Some(Kind::Unknown),
+            (State::Unknown { .. }, _) => Some(Kind::Resolved),
+            (_, State::Completed(_)) => Some(Kind::Completed),
+            (_, State::FailedReplayable(_) | State::FailedRetryable { .. }) => Some(Kind::Failed),
+        };
         self.state = state;
         self.since = now;
+        self.plan = None;
+        self.escalated = false;
+        if let Some(kind) = kind {
+            self.tell(kind, now);
+        }
         self.noted(what, now)
+    }
+
+    /// Puts a notice of the present state into the outbox, where anybody listens.
+    pub fn tell(&mut self, kind: Kind, now: Millis) {
+        let status = match &self.state {
+            State::Completed(settled) | State::FailedReplayable(settled) => {
+                Some(settled.reply.status)
+            }
+            State::Expired { .. }
+            | State::FailedRetryable { .. }
+            | State::InProgress { .. }
+            | State::Unknown { .. } => None,
+        };
+        let state = self.state.name().to_owned();
+        let (nonce, attempt) = (self.nonce, self.attempt);
+        let (disputed, escalated) = (self.disputed, self.escalated);
+        if let Some(outbox) = &mut self.outbox {
+            let number = outbox.made.saturating_add(1);
+            let at = now;
+            outbox.add(Notice {
+                nonce,
+                number,
+                kind,
+                at,
+                attempt,
+                state,
+                status,
+                disputed,
+                escalated,
+            });
+        }
+    }
+
+    /// Whether something is still to be told outside.
+    #[must_use]
+    pub fn has_news(&self) -> bool {
+        self.outbox
+            .as_ref()
+            .is_some_and(|outbox| !outbox.waiting.is_empty())
+    }
+
+    /// Whether the key is forgotten, and the record is here for its outbox alone.
+    #[must_use]
+    pub fn forgotten(&self, now: Millis) -> bool {
+        match self.state {
+            State::Expired { forget_at, .. } | State::FailedRetryable { forget_at } => {
+                forget_at.passed(now)
+            }
+            State::Completed(_)
+            | State::FailedReplayable(_)
+            | State::InProgress { .. }
+            | State::Unknown { .. } => false,
+        }
+    }
+
+    /// Whether there is something that a probe could find out.
+    #[must_use]
+    pub fn questionable(&self) -> bool {
+        match &self.state {
+            State::Unknown { .. } => true,
+            State::Completed(settled) => settled.reply.body == Body::Lost,
+            State::Expired { .. }
+            | State::FailedReplayable(_)
+            | State::FailedRetryable { .. }
+            | State::InProgress { .. } => false,
+        }
+    }
+
+    /// When the object has to look at it again; nothing where only evidence can move it.
+    #[must_use]
+    pub fn wake_at(&self, now: Millis) -> Option<Millis> {
+        let state = self.state.ends_at().filter(|_| !self.forgotten(now));
+        let probe = self.plan.map(|plan| plan.next);
+        let escalation = self
+            .plan
+            .filter(|_| !self.escalated)
+            .map(|plan| plan.escalate_at);
+        let delivery = self.outbox.as_ref().and_then(Outbox::due);
+        [state, probe, escalation, delivery]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// The journal after something that changed no state.

@@ -22,6 +22,7 @@ use crate::core::envelope::{self, Envelope};
 use crate::core::identity::Fence;
 use crate::core::outcome::{self, Reason, Verdict};
 use crate::core::policy::Operation;
+use crate::core::record;
 use crate::core::reply::{Read, Reply};
 use crate::core::step::{Event, Reaction, Step};
 use crate::core::time::{Millis, Span};
@@ -29,6 +30,9 @@ use crate::core::wire::{self, Message};
 
 /// How long the body of an answer may take to arrive.
 const LONGEST_BODY: Span = Span::seconds(15 * 60);
+
+/// After how long a body counts as slow.
+const SLOW_BODY: Span = Span::seconds(1);
 
 /// An attempt, from its claim to its end.
 pub(super) struct Attempt {
@@ -61,7 +65,7 @@ impl Attempt {
         let head = self.head(&mut caller).await;
         let (head, reading) = match head {
             Ok(head) => {
-                let reading = within(LONGEST_BODY, Box::pin(head.read())).await;
+                let reading = within(LONGEST_BODY, Box::pin(self.read(&head))).await;
                 let broke_off = || Reading {
                     read: Read::BrokeOff,
                     stream: None,
@@ -104,6 +108,37 @@ impl Attempt {
         answer.map_err(|error| self.failed(&error))
     }
 
+    /// Reads the body. If that takes its time, the head is stored and the lease runs on: after a
+    /// crash the head still says what happened.
+    async fn read(&self, head: &Head) -> Reading {
+        let at = clock();
+        let half = Span(self.operation.lease.0.div_euclid(2));
+        let mut pause = half.min(SLOW_BODY);
+        let mut read = Box::pin(head.read());
+        loop {
+            read = match select(read, delay(pause)).await {
+                Either::Left((reading, _)) => return reading,
+                Either::Right(((), read)) => read,
+            };
+            let verdict = self.verdict(head);
+            let reply = Reply::keep(
+                head.status,
+                &head.headers,
+                Read::BrokeOff,
+                &self.operation.keep,
+            );
+            let stored = record::Head { verdict, reply, at };
+            let event = Event::Reading {
+                fence: self.fence,
+                head: stored,
+            };
+            if let Err(fault) = self.object.transact(event) {
+                log::fault(&fault);
+            }
+            pause = half;
+        }
+    }
+
     async fn send(&self, call: &Call) -> Result<Head, JsValue> {
         let Some(policy) = policy::valid(&self.object.env) else {
             return Err("there is no valid policy".into());
@@ -131,10 +166,7 @@ impl Attempt {
     }
 
     fn timed_out(&self) -> Told {
-        match self
-            .object
-            .transact(Event::TimedOut { fence: self.fence }, clock())
-        {
+        match self.object.transact(Event::TimedOut { fence: self.fence }) {
             Ok(step) => self.answer(step, None, None),
             Err(fault) => {
                 log::fault(&fault);
@@ -162,7 +194,7 @@ impl Attempt {
             verdict,
             reply,
         };
-        match self.object.transact(event, clock()) {
+        match self.object.transact(event) {
             Ok(step) => {
                 let body = match (&body, &reading.stream) {
                     (Some(body), _) => Some(http::Body::Bytes(body)),
@@ -194,7 +226,6 @@ impl Attempt {
     }
 
     fn answer(&self, step: Step, head: Option<&Head>, body: Option<http::Body<'_>>) -> Told {
-        self.object.report(&step, &self.operation.name);
         let reference = gate::reference(&self.envelope, step.record.as_ref());
         let context = gate::context(self.operation, &self.envelope, reference.as_deref(), false);
         match (step.reaction, head) {

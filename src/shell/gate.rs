@@ -11,7 +11,7 @@
     reason = "the attribute of the Durable Object writes functions without any"
 )]
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::rc::Rc;
 
@@ -21,16 +21,19 @@ use worker::{DurableObject, Env, Request, Response, State, durable_object};
 use super::attempt::{Attempt, Told};
 use super::store::{Fault, Store};
 use super::waiters::{Place, Waiters};
-use super::{clock, http, log, policy, random};
+use super::{clock, events, http, log, policy, probe, random};
+use crate::core::admission::{Incoming, placeholder};
 use crate::core::answer::{Answer, Problem};
 use crate::core::code::Code;
 use crate::core::command::{Command, Fingerprint, Malformed};
 use crate::core::envelope::{self, Ask, Envelope};
 use crate::core::identity::{Fence, Nonce};
-use crate::core::policy::Operation;
+use crate::core::outbox::Notice;
+use crate::core::policy::{Found, Operation, Recovery};
 use crate::core::record::Record;
-use crate::core::step::{Arrival, Event, Manner, Note, Reaction, Step, step};
-use crate::core::time::{Millis, Span};
+use crate::core::recovery::{Kept, Placeholder};
+use crate::core::step::{Arrival, Event, Manner, Moment, Note, Reaction, Step, step};
+use crate::core::time::Span;
 use crate::core::wire::{self, Context, Message};
 
 /// How soon an alarm that failed is tried again.
@@ -50,6 +53,10 @@ pub(super) struct Object {
     waiters: Waiters,
     /// The attempts whose call this very instance still has open.
     open: RefCell<Vec<Fence>>,
+    /// Whether this very instance has a probe under way.
+    pub(super) probing: Cell<bool>,
+    /// Whether this very instance is delivering events.
+    pub(super) delivering: Cell<bool>,
 }
 
 // A panic leaves no half-made change behind: the record is stored in one piece or not at all.
@@ -60,15 +67,17 @@ impl DurableObject for Gate {
     fn new(state: State, env: Env) -> Self {
         super::set_up();
         let store = Store::of(&state);
-        let (waiters, open) = (Waiters::default(), RefCell::default());
+        let object = Object {
+            env,
+            state,
+            store,
+            waiters: Waiters::default(),
+            open: RefCell::default(),
+            probing: Cell::default(),
+            delivering: Cell::default(),
+        };
         Self {
-            object: Rc::new(Object {
-                env,
-                state,
-                store,
-                waiters,
-                open,
-            }),
+            object: Rc::new(object),
         }
     }
 
@@ -106,6 +115,7 @@ impl DurableObject for Gate {
 
 /// A request on its way through the object.
 struct Case<'a> {
+    kept: &'a [Kept],
     operation: &'static Operation,
     envelope: &'a Envelope,
     request: &'a envelope::Request,
@@ -115,17 +125,71 @@ struct Case<'a> {
 }
 
 impl Object {
-    /// Lets an event happen to the record: load, step, save and alarm, without an await.
-    pub(super) fn transact(&self, event: Event<'_>, now: Millis) -> Result<Step, Fault> {
+    /// Lets an event happen to the record: load, step, save and alarm, without an await. What the
+    /// step asks for beside its reaction is started here, and runs once this stretch is over.
+    pub(super) fn transact(self: &Rc<Self>, event: Event<'_>) -> Result<Step, Fault> {
         let stored = self.store.load()?;
-        let step = step(stored, event, now);
+        let known = |record: &Record| policy::operation(&self.env, &record.operation);
+        let operation = match &event {
+            Event::Arrived(arrival) => Some(arrival.operation),
+            Event::Alarm
+            | Event::Answered { .. }
+            | Event::Delivered { .. }
+            | Event::Looked
+            | Event::Probed { .. }
+            | Event::Reading { .. }
+            | Event::TimedOut { .. }
+            | Event::Undelivered => stored.as_ref().and_then(known),
+        };
+        let moment = Moment {
+            now: clock(),
+            operation,
+            draw: random()?,
+        };
+        let step = step(stored, event, moment);
         if step.save {
             match &step.record {
-                Some(record) => self.store.save(record)?,
+                Some(record) => self.store.save(record, step.wake)?,
                 None => self.store.erase()?,
             }
         }
+        self.report(&step);
+        self.follow_up(&step);
         Ok(step)
+    }
+
+    /// Starts what a step asks for beside its reaction.
+    fn follow_up(self: &Rc<Self>, step: &Step) {
+        let Some(record) = &step.record else { return };
+        if let Some(order) = step.probe
+            && !self.probing.replace(true)
+        {
+            self.state
+                .wait_until(probe::run(self.clone(), record.clone(), order));
+        }
+        let outbox = record.outbox.as_ref();
+        if outbox.is_some_and(|outbox| outbox.deliverable(clock()))
+            && !self.delivering.replace(true)
+        {
+            self.state.wait_until(events::deliver(self.clone()));
+        }
+    }
+
+    /// What waits to be told outside, if it is time to tell it.
+    pub(super) fn news(&self) -> Option<(String, Vec<Notice>)> {
+        let record = self.store.load().ok().flatten()?;
+        let outbox = record.outbox.filter(|outbox| !outbox.waiting.is_empty())?;
+        Some((record.operation, outbox.waiting))
+    }
+
+    /// The name of this object.
+    pub(super) fn name(&self) -> Option<String> {
+        self.state.id().name()
+    }
+
+    /// Whether the call of an attempt is still open here.
+    pub(super) fn is_open(&self, fence: Fence) -> bool {
+        self.open.borrow().contains(&fence)
     }
 
     /// Wakes everybody who waits: what they wait for may have come.
@@ -156,7 +220,9 @@ impl Object {
             max_decoded: operation.max_body.saturating_mul(8),
         };
         let fingerprint = operation.recipe.fingerprint(&command);
+        let kept = self.kept(operation, request, body);
         let case = Case {
+            kept: &kept,
             operation,
             envelope,
             request,
@@ -186,8 +252,37 @@ impl Object {
         self.react(&case, step).await
     }
 
+    /// What has to be kept of a command, so that the origin can be asked about it later.
+    fn kept(&self, operation: &Operation, request: &envelope::Request, body: &[u8]) -> Vec<Kept> {
+        let Recovery::Reconcile(reconcile) = &operation.recovery else {
+            return Vec::new();
+        };
+        let path = request.target.split('?').next().unwrap_or_default();
+        let found = policy::valid(&self.env).map(|policy| policy.find(&request.method, path));
+        let Some(Found::Operation(_, params)) = found else {
+            return Vec::new();
+        };
+        let query = query_of(&request.target);
+        let incoming = Incoming {
+            headers: &request.headers,
+            query,
+            params: &params,
+        };
+        let value = |it| {
+            Some((
+                Placeholder::to_string(it),
+                placeholder(it, operation, incoming, body)?,
+            ))
+        };
+        reconcile.placeholders().filter_map(value).collect()
+    }
+
     /// Lets a request arrive. A place to wait is taken in the same stretch as the decision.
-    fn arrive(&self, case: &Case<'_>, manner: Manner) -> Result<(Step, Option<Place>), Fault> {
+    fn arrive(
+        self: &Rc<Self>,
+        case: &Case<'_>,
+        manner: Manner,
+    ) -> Result<(Step, Option<Place>), Fault> {
         let arrival = Arrival {
             operation: case.operation,
             request: case.request.id,
@@ -196,10 +291,12 @@ impl Object {
             fingerprint: case.fingerprint,
             owner: case.envelope.owner,
             nonce: Nonce(random()?),
+            kept: case.kept,
             call_open: !self.open.borrow().is_empty(),
+            probe_open: self.probing.get(),
+            events: events::wanted(&self.env),
         };
-        let step = self.transact(Event::Arrived(arrival), clock())?;
-        self.report(&step, &case.envelope.operation);
+        let step = self.transact(Event::Arrived(arrival))?;
         let place =
             matches!(step.reaction, Reaction::Wait { .. }).then(|| self.waiters.take_place());
         Ok((step, place))
@@ -248,20 +345,24 @@ impl Object {
         }
     }
 
-    fn status(&self, envelope: &Envelope, nonce: Option<Nonce>) -> worker::Result<Response> {
-        let step = match self.transact(Event::Looked, clock()) {
+    fn status(
+        self: &Rc<Self>,
+        envelope: &Envelope,
+        nonce: Option<Nonce>,
+    ) -> worker::Result<Response> {
+        let step = match self.transact(Event::Looked) {
             Ok(step) => step,
             Err(fault) => {
                 log::fault(&fault);
                 return unavailable("the record cannot be read");
             }
         };
-        self.report(&step, &envelope.operation);
         if step.save {
             self.wake_waiters();
         }
         let visible = step.record.as_ref().filter(|record| {
             record.owner == envelope.owner
+                && !record.forgotten(clock())
                 && record.operation == envelope.operation
                 && nonce.is_none_or(|nonce| nonce == record.nonce)
         });
@@ -274,32 +375,33 @@ impl Object {
         }
     }
 
-    fn alarm(&self) -> Result<(), Fault> {
-        let step = self.transact(Event::Alarm, clock())?;
-        self.report(
-            &step,
-            step.record.as_ref().map_or("", |record| &record.operation),
-        );
+    fn alarm(self: &Rc<Self>) -> Result<(), Fault> {
+        let step = self.transact(Event::Alarm)?;
         if step.save {
             self.wake_waiters();
-        } else if let Some(at) = step.record.and_then(|record| record.state.wake_at()) {
-            // It rang early: what it was set for is still to come.
+        } else if let Some(at) = step.wake {
+            // It rang early, or for what has no policy: what is to come needs it again.
             self.store.wake_at(at)?;
         }
         Ok(())
     }
 
-    pub(super) fn report(&self, step: &Step, operation: &str) {
+    fn report(&self, step: &Step) {
+        let operation = step
+            .record
+            .as_ref()
+            .map_or("-", |record| record.operation.as_str());
         for note in &step.notes {
             let what = match note {
                 Note::AnotherLife => "an answer came for a life of the key that is over",
                 Note::Disputed => "two attempts contradict each other",
+                Note::Escalated => "an outcome is still unknown and needs a person",
                 Note::LeaseLapsed => "an attempt ended without a result",
                 Note::RecipeChanged => {
                     "the command recipe changed its meaning without a new version"
                 }
             };
-            log::warn(operation, self.state.id().name().as_deref(), what);
+            log::warn(operation, self.name().as_deref(), what);
         }
     }
 

@@ -43,6 +43,12 @@ extern "C" {
         init: &Object,
     ) -> Result<Promise, JsValue>;
 
+    /// A queue, as its producers see it.
+    pub(super) type Queue;
+
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn send(this: &Queue, message: &JsValue) -> Result<Promise, JsValue>;
+
     #[wasm_bindgen(catch, js_name = fetch)]
     pub(super) fn fetch(request: &JsValue, init: &Object) -> Result<Promise, JsValue>;
 }
@@ -55,4 +61,10 @@ pub(super) fn set(object: &Object, name: &str, value: impl Into<JsValue>) -> Res
 /// Whether an exception carries a flag, as the runtime's own exceptions do.
 pub(super) fn flagged(error: &JsValue, flag: &str) -> bool {
     js_sys::Reflect::get(error, &flag.into()).is_ok_and(|value| value.is_truthy())
+}
+
+/// A binding or a variable of the Worker, if it has it.
+pub(super) fn binding(env: &worker::Env, name: &str) -> Option<JsValue> {
+    let value = js_sys::Reflect::get(env, &name.into()).ok()?;
+    (!value.is_undefined() && !value.is_null()).then_some(value)
 }

@@ -4,6 +4,7 @@
 //! what it is told.
 
 mod attempt;
+mod events;
 mod faults;
 mod front;
 mod gate;
@@ -13,6 +14,7 @@ mod log;
 mod origin;
 mod pass;
 mod policy;
+mod probe;
 mod store;
 mod waiters;
 mod well_known;

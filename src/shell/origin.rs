@@ -51,7 +51,7 @@ impl Call {
         self.controller.abort();
     }
 
-    fn signal(&self) -> AbortSignal {
+    pub(super) fn signal(&self) -> AbortSignal {
         self.controller.signal()
     }
 }

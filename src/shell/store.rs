@@ -54,15 +54,15 @@ impl Store {
             .map_err(Fault::Record)
     }
 
-    /// Stores the record, and sets the alarm to when it changes by itself next.
-    pub(super) fn save(&self, record: &Record) -> Result<(), Fault> {
+    /// Stores the record, and sets the alarm to when it has to be looked at again.
+    pub(super) fn save(&self, record: &Record, wake: Option<Millis>) -> Result<(), Fault> {
         let bytes = record
             .encode()
             .map_err(|error| Fault::Storage(error.to_string()))?;
         self.storage
             .kv()?
             .put(RECORD, &Uint8Array::from(bytes.as_slice()))?;
-        match record.state.wake_at() {
+        match wake {
             Some(at) => self.wake_at(at),
             // An alarm that is left over finds nothing to do.
             None => Ok(()),

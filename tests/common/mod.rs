@@ -17,7 +17,7 @@ use oncegate::core::policy::Operation;
 use oncegate::core::policy::parse::{Loaded, parse};
 use oncegate::core::record::{Record, State};
 use oncegate::core::reply::{Read, Reply};
-use oncegate::core::step::{Arrival, Event, Manner, Reaction, Step, step};
+use oncegate::core::step::{Arrival, Event, Manner, Moment, Reaction, Step, step};
 use oncegate::core::time::{Millis, Span};
 use oncegate::core::wire::{Context, Message, message};
 use serde_json::{Value, json};
@@ -52,6 +52,10 @@ pub struct World {
     pub now: Millis,
     /// Whether this instance still has a call open.
     pub call_open: bool,
+    /// Whether this instance has a probe under way.
+    pub probe_open: bool,
+    /// Whether anybody listens to events.
+    pub events: bool,
     drawn: u64,
 }
 
@@ -62,6 +66,8 @@ impl World {
             record: None,
             now: Millis(1_000_000),
             call_open: false,
+            probe_open: false,
+            events: false,
             drawn: 0,
         }
     }
@@ -102,8 +108,11 @@ impl World {
             command: &command,
             fingerprint: fingerprint.as_ref(),
             owner: Digest::of(b"owner"),
+            kept: &[],
             nonce,
             call_open: self.call_open,
+            probe_open: self.probe_open,
+            events: self.events,
         };
         self.apply(Event::Arrived(arrival))
     }
@@ -129,7 +138,12 @@ impl World {
     }
 
     pub fn apply(&mut self, event: Event<'_>) -> Step {
-        let step = step(self.record.take(), event, self.now);
+        let moment = Moment {
+            now: self.now,
+            operation: Some(self.operation),
+            draw: 0,
+        };
+        let step = step(self.record.take(), event, moment);
         self.record = step.record.clone();
         step
     }

@@ -101,7 +101,31 @@ keep.max_reply | {"keep": {"max_reply": "0KiB"}} | not a size
 keep.ttl | {"keep": {"ttl": "1h"}} | known are "reply", "for", 
 after_expiry | {"after_expiry": "run"} | "refuse", "execute"
 recovery | {"recovery": "hold"} | must be a table
-recovery.then | {"recovery": {"then": "retry"}} | "hold", "rerun"
+recovery.then | {"recovery": {"then": "retry"}} | "hold", "reconcile", "rerun"
+recovery.probe | {"recovery": {"probe": "GET /x"}} | goes with then = "reconcile" only
+recovery.schedule | {"recovery": {"then": "rerun", "schedule": ["1s"]}} | goes with then = "reconcile" only
+recovery.probe | {"recovery": {"then": "reconcile", "verdicts": [{"status": 404, "verdict": "applied"}]}} | must be written
+recovery.probe | {"recovery": {"then": "reconcile", "probe": "POST /x?{reference}", "verdicts": [{"status": 404, "verdict": "not_applied"}]}} | must be a GET
+recovery.probe | {"recovery": {"then": "reconcile", "probe": "GET https://other.example/{reference}", "verdicts": [{"status": 404, "verdict": "not_applied"}]}} | must ask the origin
+recovery.probe | {"recovery": {"then": "reconcile", "probe": "GET //other.example/{reference}", "verdicts": [{"status": 404, "verdict": "not_applied"}]}} | must ask the origin
+recovery.probe | {"recovery": {"then": "reconcile", "probe": "GET /x", "verdicts": [{"status": 404, "verdict": "not_applied"}]}} | must contain {reference}
+recovery.probe | {"recovery": {"then": "reconcile", "probe": "GET /x?{reference}&{secret}", "verdicts": [{"status": 404, "verdict": "not_applied"}]}} | no such placeholder
+recovery.probe | {"recovery": {"then": "reconcile", "probe": "GET /x?{reference}&{path.id}", "verdicts": [{"status": 404, "verdict": "not_applied"}]}} | "id" is not a parameter of every match
+recovery.confirm | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 404, "verdict": "not_applied"}], "confirm": {"id": "{reference}"}}} | starts with "/"
+recovery.settle_after | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 404, "verdict": "not_applied"}], "settle_after": 60}} | must be a string
+recovery.schedule | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 404, "verdict": "not_applied"}], "schedule": []}} | must be a list of 1 to 32 durations
+recovery.verdicts | {"recovery": {"then": "reconcile", "probe": "GET /{reference}"}} | must be written
+recovery.verdicts | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": []}} | must not be empty
+recovery.verdicts[0].verdict | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 200, "verdict": "done"}]}} | "applied", "not_applied"
+recovery.verdicts[0].status | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 401, "verdict": "failed"}]}} | 401 says nothing
+recovery.verdicts[0].status | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 403, "verdict": "failed"}]}} | 403 says nothing
+recovery.verdicts[0].status | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": [404, 429], "verdict": "failed"}]}} | 429 says nothing
+recovery.verdicts[0].status | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 503, "verdict": "failed"}]}} | 503 says nothing
+recovery.verdicts[0].pointer | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 200, "equals": 1, "verdict": "failed"}]}} | must be written
+recovery.verdicts[0].verdict | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 200, "pointer": "/a", "equals": 1, "length": 1, "verdict": "failed"}]}} | takes one of equals
+recovery.reply_pointer | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 404, "verdict": "not_applied"}], "reply_pointer": "/data/*"}} | names one place
+recovery.reply_status | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 404, "verdict": "not_applied"}], "reply_status": 422}} | must be a status from 200 to 299
+recovery.failed_status | {"recovery": {"then": "reconcile", "probe": "GET /{reference}", "verdicts": [{"status": 404, "verdict": "not_applied"}], "failed_status": 200}} | must be a status from 400 to 499
 command | {"command": 1} | must be a table
 command.version | {"command": {"version": 0}} | whole number from 1
 command.version | {"command": {"version": "1"}} | whole number from 1
@@ -179,18 +203,7 @@ placement | {"placement": {"jurisdiction": "eu"}} | is not built in this version
 keep.fields | {"keep": {"fields": ["/id"]}} | is not built in this version
 keep.headers | {"keep": {"headers": ["X-A"]}} | is not built in this version
 keep.encrypt | {"keep": {"encrypt": false}} | is not built in this version
-recovery.probe | {"recovery": {"probe": "GET /x"}} | is not built in this version
-recovery.probe_unscoped | {"recovery": {"probe_unscoped": true}} | is not built in this version
-recovery.confirm | {"recovery": {"confirm": {}}} | is not built in this version
-recovery.settle_after | {"recovery": {"settle_after": "1m"}} | is not built in this version
-recovery.schedule | {"recovery": {"schedule": ["1s"]}} | is not built in this version
-recovery.escalate_after | {"recovery": {"escalate_after": "1h"}} | is not built in this version
-recovery.verdicts | {"recovery": {"verdicts": []}} | is not built in this version
-recovery.reply_pointer | {"recovery": {"reply_pointer": "/x"}} | is not built in this version
-recovery.reply_status | {"recovery": {"reply_status": 200}} | is not built in this version
 command.echo | {"command": {"echo": ["/id"]}} | is not built in this version
-recovery.failed_status | {"recovery": {"failed_status": 422}} | is not built in this version
-recovery.then | {"recovery": {"then": "reconcile"}} | "reconcile" is not built
 on_mismatch | {"on_mismatch": "separate"} | "separate" is not built in this version; built are
 keep.reply | {"keep": {"reply": "reference"}} | "reference" is not built in this version; built are
 principal | {"principal": "jwt:sub"} | "jwt:sub" is not built

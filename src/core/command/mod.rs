@@ -25,7 +25,7 @@ use std::fmt;
 
 pub use canonical::{Body, Canonical};
 pub use fingerprint::{Basis, Fingerprint, Judgement, Verdict};
-pub use json::identity_value;
+pub use json::{identity_value, source};
 pub use pointer::Pointer;
 pub use recipe::{JsonText, Precision, QueryRule, Recipe, WhenMalformed, may_be_semantic};
 pub use sink::{Digest, Hasher, Sink, sha256};

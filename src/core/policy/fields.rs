@@ -8,8 +8,8 @@ use serde_json::Value;
 use super::operation::Common;
 use super::reader::{Faults, Field, Names, Table, status, wrong_type};
 use super::{
-    AfterExpiry, AfterWait, Keep, KeepReply, OnMismatch, OnRepeat, OutcomeLists, Recovery,
-    Statuses, WhenAbsent, WhileRunning,
+    AfterExpiry, AfterWait, Keep, KeepReply, OnMismatch, OnRepeat, OutcomeLists, Statuses,
+    WhenAbsent, WhileRunning,
 };
 use crate::core::code::Code;
 use crate::core::time::Span;
@@ -183,42 +183,6 @@ pub(super) fn after_expiry(table: &Table<'_>, faults: &mut Faults) -> Option<Aft
     table
         .choice("after_expiry", &built, &[], faults)
         .or(AfterExpiry::Refuse)
-}
-
-/// Reads `recovery`, whose default is all that `effect` decides.
-pub(super) fn recovery(table: &Table<'_>, faults: &mut Faults) -> Option<Recovery> {
-    const NAMES: Names<'_> = Names {
-        built: &["then"],
-        planned: &[
-            "probe",
-            "probe_unscoped",
-            "confirm",
-            "settle_after",
-            "schedule",
-            "escalate_after",
-            "verdicts",
-            "reply_pointer",
-            "reply_status",
-            "failed_status",
-        ],
-    };
-    let effects = [
-        ("at_most_once", Recovery::Hold),
-        ("at_least_once", Recovery::Rerun),
-    ];
-    let default = table
-        .choice("effect", &effects, &[], faults)
-        .or(Recovery::Hold);
-    match table.table("recovery", &NAMES, faults) {
-        Field::Absent => default,
-        Field::Faulty => None,
-        Field::Is(inner) => {
-            let built = [("hold", Recovery::Hold), ("rerun", Recovery::Rerun)];
-            inner
-                .choice("then", &built, &["reconcile"], faults)
-                .or(default?)
-        }
-    }
 }
 
 pub(super) fn outcomes(table: &Table<'_>, faults: &mut Faults) -> Option<OutcomeLists> {

@@ -9,6 +9,7 @@ mod operation;
 pub mod parse;
 mod reader;
 mod recipe;
+mod recovery;
 pub mod route;
 mod spelling;
 mod statuses;
@@ -21,6 +22,7 @@ pub use statuses::Statuses;
 pub use target::normalise;
 
 use crate::core::command::Recipe;
+use crate::core::recovery::Reconcile;
 use crate::core::time::Span;
 
 /// A whole, valid policy.
@@ -282,10 +284,12 @@ pub enum AfterExpiry {
 }
 
 /// What happens to an unknown outcome.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Recovery {
     /// It stays unknown until evidence or an operator settles it.
     Hold,
+    /// The origin is asked.
+    Reconcile(Box<Reconcile>),
     /// The same command may run again: at-least-once effects.
     Rerun,
 }

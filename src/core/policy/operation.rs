@@ -7,7 +7,9 @@
 use serde_json::Value;
 
 use super::reader::{Faults, Field, Names, Table, quote, string, wrong_type};
-use super::{KeyPart, Operation, Preset, Principal, Route, ScopePart, fields, recipe, values};
+use super::{
+    KeyPart, Operation, Preset, Principal, Route, ScopePart, fields, recipe, recovery, values,
+};
 use crate::core::code::Code;
 use crate::core::command::Recipe;
 
@@ -106,7 +108,7 @@ fn whole(
         .or(1 << 20);
     let keep = fields::keep(table, on_repeat, faults);
     let after_expiry = fields::after_expiry(table, faults);
-    let recovery = fields::recovery(table, faults);
+    let recovery = recovery::read(table, lease, draft.routes.as_deref(), faults);
     let recipe = recipe::read(table, faults);
     check_headers(table, key.as_deref(), recipe.as_ref(), faults);
     let outcomes = fields::outcomes(table, faults);

@@ -82,6 +82,15 @@ impl<T> Field<T> {
         }
     }
 
+    /// The value, if one was written; nothing where it was faulty.
+    pub(super) fn optional(self) -> Option<Option<T>> {
+        match self {
+            Self::Absent => Some(None),
+            Self::Faulty => None,
+            Self::Is(value) => Some(Some(value)),
+        }
+    }
+
     fn of(read: Option<T>) -> Self {
         read.map_or(Self::Faulty, Self::Is)
     }

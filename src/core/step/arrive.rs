@@ -8,6 +8,7 @@
 use super::super::answer::{Answer, Original, Problem, Told};
 use super::super::code::Code;
 use super::super::command::Malformed;
+use super::super::outbox::Outbox;
 use super::super::policy::{AfterExpiry, AfterWait, OnMismatch, OnRepeat, Recovery, WhileRunning};
 use super::super::record::{Lifetimes, Record, Settled, State};
 use super::super::reply::{Body, Reply};
@@ -19,7 +20,8 @@ const HOLD_HINT: Span = Span::seconds(60);
 
 /// A request at the object.
 pub(super) fn arrived(mut aged: Aged, arrival: Arrival<'_>, now: Millis) -> Step {
-    let Some(record) = aged.record.take() else {
+    let known = aged.record.take_if(|record| !record.forgotten(now));
+    let Some(record) = known else {
         return match arrival.manner {
             Manner::First | Manner::SecondTry => claim_empty(aged, arrival, now),
             // The attempt it waited for left nothing behind: it may come back.
@@ -43,7 +45,6 @@ pub(super) fn arrived(mut aged: Aged, arrival: Arrival<'_>, now: Millis) -> Step
     }
     match decide(&record, arrival, now) {
         Decision::Claim => claim_again(aged, record, arrival, now),
-        Decision::NewLife if arrival.fingerprint.is_ok() => claim_empty(aged, arrival, now),
         Decision::NewLife => {
             aged.record = Some(record);
             claim_empty(aged, arrival, now)
@@ -129,9 +130,10 @@ fn decide(record: &Record, arrival: Arrival<'_>, now: Millis) -> Decision {
         },
         State::FailedRetryable { .. } if first => return Decision::Claim,
         State::FailedRetryable { .. } => pending(Code::InProgress, Span::seconds(1)),
-        State::Unknown { .. } => match operation.recovery {
+        State::Unknown { .. } => match &operation.recovery {
             Recovery::Rerun if first && !arrival.call_open => return Decision::Claim,
             Recovery::Hold | Recovery::Rerun => pending(Code::OutcomeUnknown, hint(record, now)),
+            Recovery::Reconcile(_) => while_asking(record, arrival, now),
         },
         State::Expired { .. } => match operation.after_expiry {
             AfterExpiry::Execute if first => return Decision::NewLife,
@@ -193,6 +195,31 @@ fn while_running(record: &Record, arrival: Arrival<'_>, now: Millis) -> Reaction
     }
 }
 
+/// The origin is asked, or about to be: whoever may wait waits for its answer.
+fn while_asking(record: &Record, arrival: Arrival<'_>, now: Millis) -> Reaction {
+    let due = record.plan.is_some_and(|plan| plan.next.passed(now));
+    let asked =
+        arrival.probe_open || (due && matches!(arrival.manner, Manner::First | Manner::SecondTry));
+    let fence = record.fence();
+    match (arrival.operation.while_running, arrival.manner) {
+        (WhileRunning::Wait { for_, .. }, Manner::First | Manner::SecondTry) if asked => {
+            Reaction::Wait {
+                fence,
+                until: now.after(for_),
+            }
+        }
+        (WhileRunning::Wait { for_, .. }, Manner::Waited { gave_up: false, .. }) if asked => {
+            Reaction::Wait {
+                fence,
+                until: now.after(for_),
+            }
+        }
+        (WhileRunning::Conflict | WhileRunning::Pending | WhileRunning::Wait { .. }, _) => {
+            pending(Code::OutcomeUnknown, hint(record, now))
+        }
+    }
+}
+
 /// Until when the attempt of a record can have an answer for those who wait.
 fn longest_wait(record: &Record) -> Millis {
     match record.state {
@@ -205,11 +232,19 @@ fn longest_wait(record: &Record) -> Millis {
 }
 
 /// The first claim of a life.
-fn claim_empty(aged: Aged, arrival: Arrival<'_>, now: Millis) -> Step {
+fn claim_empty(mut aged: Aged, arrival: Arrival<'_>, now: Millis) -> Step {
     let fingerprint = match arrival.fingerprint {
         Ok(fingerprint) => fingerprint.clone(),
         Err(malformed) => return aged.react(malformed_command(malformed)),
     };
+    // What an earlier life has still to tell is told by this one.
+    let earlier = aged.record.take().and_then(|record| record.outbox);
+    let waiting = earlier.unwrap_or_default().waiting;
+    let outbox = (arrival.events || !waiting.is_empty()).then(|| Outbox {
+        due: (!waiting.is_empty()).then_some(now),
+        waiting,
+        ..Outbox::default()
+    });
     let record = Record {
         operation: arrival.operation.name.clone(),
         nonce: arrival.nonce,
@@ -220,6 +255,10 @@ fn claim_empty(aged: Aged, arrival: Arrival<'_>, now: Millis) -> Step {
         lifetimes: Lifetimes::of(arrival.operation),
         unresolved: false,
         disputed: false,
+        escalated: false,
+        kept: arrival.kept.to_vec(),
+        plan: None,
+        outbox,
         late: None,
         state: running(arrival, now),
         since: now,
@@ -236,6 +275,8 @@ fn claim_again(aged: Aged, record: Record, arrival: Arrival<'_>, now: Millis) ->
         claimed_by: arrival.request,
         lifetimes: Lifetimes::of(arrival.operation),
         unresolved,
+        escalated: false,
+        plan: None,
         state: running(arrival, now),
         since: now,
         ..record
@@ -252,6 +293,7 @@ fn running(arrival: Arrival<'_>, now: Millis) -> State {
     State::InProgress {
         lease_until: now.after(arrival.operation.lease),
         answer_until: now.after(arrival.operation.origin_timeout),
+        head: None,
     }
 }
 
@@ -323,6 +365,7 @@ pub(super) fn hint(record: &Record, now: Millis) -> Span {
         State::InProgress {
             lease_until,
             answer_until,
+            ..
         } => {
             if answer_until.passed(now) {
                 lease_until.left(now)
@@ -330,8 +373,11 @@ pub(super) fn hint(record: &Record, now: Millis) -> Span {
                 answer_until.left(now)
             }
         }
-        State::Unknown { lease_until, .. } if !lease_until.passed(now) => lease_until.left(now),
-        State::Unknown { .. } => return HOLD_HINT,
+        State::Unknown { lease_until, .. } => match record.plan {
+            Some(plan) => return plan.next.left(now),
+            None if lease_until.passed(now) => return HOLD_HINT,
+            None => lease_until.left(now),
+        },
         State::Completed(_)
         | State::Expired { .. }
         | State::FailedReplayable(_)

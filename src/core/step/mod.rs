@@ -4,19 +4,27 @@
 //! gives back the record to store and what the shell has to do; it performs nothing. It is correct
 //! because it is total (every state meets every event), because what has passed by the record's
 //! own times is settled before anything else is looked at, and because nothing but evidence of the
-//! latest attempt, or a success of any attempt of this life, makes an unknown outcome known.
+//! latest attempt, a success of any attempt of this life, or a probe's verdict makes an unknown
+//! outcome known.
 
+mod age;
 mod arrive;
+mod probe;
 mod settle;
 
 use super::answer::Answer;
 use super::command::{Command, Fingerprint, Malformed};
 use super::identity::{Digest, Fence, Nonce, RequestId};
-use super::outcome::{Reason, Verdict};
+use super::outbox::Outbox;
+use super::outcome::Verdict;
 use super::policy::Operation;
-use super::record::{Outcome, Record, State};
+use super::record::{Head, Record};
+use super::recovery::{Finding, Kept};
 use super::reply::Reply;
-use super::time::Millis;
+use super::time::{Millis, Span};
+
+/// How soon an object looks again at a record whose policy it does not know.
+const WITHOUT_POLICY: Span = Span::seconds(3_600);
 
 /// Something that happened to one operation.
 #[derive(Debug)]
@@ -34,13 +42,38 @@ pub enum Event<'a> {
     },
     /// A client's request, or one that has waited for another.
     Arrived(Arrival<'a>),
+    /// The sink has taken the notices up to this one.
+    Delivered {
+        /// The life that it is about.
+        nonce: Nonce,
+        /// Its number.
+        number: u32,
+    },
     /// Somebody reads the state.
     Looked,
+    /// A probe came back.
+    Probed {
+        /// The attempt that it was sent for.
+        order: ProbeOrder,
+        /// What it found.
+        finding: Finding,
+        /// Whether this very instance still has the call of that attempt open.
+        call_open: bool,
+    },
+    /// The head of an answer came, and its body takes its time: this instance still reads it.
+    Reading {
+        /// The attempt.
+        fence: Fence,
+        /// The head.
+        head: Head,
+    },
     /// No head of an answer within the operation's time-out.
     TimedOut {
         /// The attempt.
         fence: Fence,
     },
+    /// The sink has not taken the notices.
+    Undelivered,
 }
 
 /// A request at the object.
@@ -57,12 +90,18 @@ pub struct Arrival<'a> {
     /// The command's fingerprint under the current recipe. A body that is malformed under it may
     /// still be a retry of a record that was claimed under an earlier one.
     pub fingerprint: Result<&'a Fingerprint, &'a Malformed>,
+    /// What to keep of the command for the probe.
+    pub kept: &'a [Kept],
     /// Who it is from.
     pub owner: Digest,
     /// The nonce of a new life, if this request starts one.
     pub nonce: Nonce,
     /// Whether this very instance still has an origin call open for the key.
     pub call_open: bool,
+    /// Whether this very instance has a probe under way.
+    pub probe_open: bool,
+    /// Whether anybody listens to the events of this deployment.
+    pub events: bool,
 }
 
 /// How a request comes to the object.
@@ -81,6 +120,17 @@ pub enum Manner {
     },
 }
 
+/// The moment at which something happens.
+#[derive(Clone, Copy, Debug)]
+pub struct Moment<'a> {
+    /// The time.
+    pub now: Millis,
+    /// The policy of the record's operation, where the object knows it.
+    pub operation: Option<&'a Operation>,
+    /// Random bits, to spread what should not happen everywhere at once.
+    pub draw: u64,
+}
+
 /// What is to be done.
 #[derive(Debug, PartialEq)]
 pub struct Step {
@@ -88,8 +138,12 @@ pub struct Step {
     pub record: Option<Record>,
     /// Whether the record has to be stored, or the stored one erased.
     pub save: bool,
-    /// What to do once it is stored.
+    /// When the object has to look at the record again.
+    pub wake: Option<Millis>,
+    /// What to do for whoever asked, once it is stored.
     pub reaction: Reaction,
+    /// The question to put to the origin, once it is stored.
+    pub probe: Option<ProbeOrder>,
     /// Whether the request is another command than the recorded one, answered all the same.
     pub mismatch: bool,
     /// What the log should say.
@@ -107,13 +161,24 @@ pub enum Reaction {
     Forward(Fence),
     /// Nothing.
     Nothing,
-    /// Keep the request until the attempt has ended, but no longer than this.
+    /// Keep the request until the record changes, but no longer than this.
     Wait {
         /// The attempt.
         fence: Fence,
         /// Until when.
         until: Millis,
     },
+}
+
+/// A question to the origin, and what its answer will have to match.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct ProbeOrder {
+    /// The attempt that it is about.
+    pub fence: Fence,
+    /// Since when the record has been in its state.
+    pub since: Millis,
+    /// When it is sent.
+    pub sent: Millis,
 }
 
 /// Something an operator should be able to read about.
@@ -123,6 +188,8 @@ pub enum Note {
     AnotherLife,
     /// Two attempts contradict each other.
     Disputed,
+    /// The outcome has been unknown for so long that it needs a person.
+    Escalated,
     /// An attempt ended without a result.
     LeaseLapsed,
     /// The recipe changed its meaning without a new version.
@@ -131,9 +198,25 @@ pub enum Note {
 
 /// Makes of a record and an event the next record and what is to be done.
 #[must_use]
-pub fn step(record: Option<Record>, event: Event<'_>, now: Millis) -> Step {
-    let aged = age(record, now);
-    match event {
+pub fn step(record: Option<Record>, event: Event<'_>, moment: Moment<'_>) -> Step {
+    let now = moment.now;
+    let aged = age::age(record, now);
+    let asks = matches!(
+        event,
+        Event::Alarm
+            | Event::Arrived(Arrival {
+                manner: Manner::First | Manner::SecondTry,
+                ..
+            })
+    );
+    let probe_open = matches!(
+        event,
+        Event::Arrived(Arrival {
+            probe_open: true,
+            ..
+        })
+    );
+    let step = match event {
         Event::Alarm | Event::Looked => aged.react(Reaction::Nothing),
         Event::Answered {
             fence,
@@ -141,8 +224,19 @@ pub fn step(record: Option<Record>, event: Event<'_>, now: Millis) -> Step {
             reply,
         } => settle::answered(aged, fence, verdict, reply, now),
         Event::Arrived(arrival) => arrive::arrived(aged, arrival, now),
+        Event::Delivered { nonce, number } => {
+            aged.outbox(now, |outbox| outbox.delivered(nonce, number, now))
+        }
+        Event::Probed {
+            order,
+            finding,
+            call_open,
+        } => probe::probed(aged, order, finding, call_open, moment),
+        Event::Reading { fence, head } => settle::reading(aged, fence, head, moment),
         Event::TimedOut { fence } => settle::timed_out(aged, fence, now),
-    }
+        Event::Undelivered => aged.outbox(now, |outbox| outbox.failed(now)),
+    };
+    probe::plan(step, moment, asks && !probe_open).wake(moment)
 }
 
 /// A record whose own times have been looked at, and whether that changed it.
@@ -154,67 +248,50 @@ struct Aged {
 
 impl Aged {
     /// A step that leaves the aged record as it is.
-    fn react(self, reaction: Reaction) -> Step {
+    fn react(mut self, reaction: Reaction) -> Step {
+        let (record, save) = (self.record.take(), self.changed);
         Step {
-            record: self.record,
-            save: self.changed,
-            reaction,
-            mismatch: false,
-            notes: self.notes,
+            save,
+            ..self.become_(record, reaction)
         }
     }
 
-    /// A step to another record, or to none.
+    /// A step to another record, or to none. What is still to be told outside outlives the record
+    /// that it is about.
     fn become_(self, record: Option<Record>, reaction: Reaction) -> Step {
         Step {
             record,
             save: true,
+            wake: None,
             reaction,
+            probe: None,
             mismatch: false,
             notes: self.notes,
         }
     }
-}
 
-/// Lets a record become what its own times say it is by now.
-fn age(mut record: Option<Record>, now: Millis) -> Aged {
-    let mut changed = false;
-    let mut notes = Vec::new();
-    while let Some(current) = record.take() {
-        if !current.state.wake_at().is_some_and(|wake| wake.passed(now)) {
-            record = Some(current);
-            break;
+    /// A step that changes the outbox alone.
+    fn outbox(mut self, now: Millis, change: impl FnOnce(&mut Outbox)) -> Step {
+        let Some(mut record) = self.record.take() else {
+            return self.react(Reaction::Nothing);
+        };
+        if let Some(outbox) = &mut record.outbox {
+            change(outbox);
         }
-        changed = true;
-        record = pass(current, &mut notes, now);
-    }
-    Aged {
-        record,
-        changed,
-        notes,
+        let emptied = record.forgotten(now) && !record.has_news();
+        self.become_((!emptied).then_some(record), Reaction::Nothing)
     }
 }
 
-/// The state after the one whose time has passed.
-fn pass(mut record: Record, notes: &mut Vec<Note>, now: Millis) -> Option<Record> {
-    let expired = |forget_at: Millis, outcome| State::Expired { outcome, forget_at };
-    let state = match &record.state {
-        State::InProgress { lease_until, .. } => {
-            notes.push(Note::LeaseLapsed);
-            let lease_until = *lease_until;
-            match record.late.take() {
-                Some(reply) => return Some(settle::late_decides(record, reply, now)),
-                None => State::Unknown {
-                    reason: Reason::LeaseLapsed,
-                    lease_until,
-                },
-            }
-        }
-        State::Completed(settled) => expired(settled.forget_at, Outcome::Completed),
-        State::FailedReplayable(settled) => expired(settled.forget_at, Outcome::Failed),
-        State::Expired { .. } | State::FailedRetryable { .. } => return None,
-        State::Unknown { .. } => return Some(record),
-    };
-    let what = state.name();
-    Some(record.moved(state, what, now))
+impl Step {
+    /// Puts in when the object has to look at the record again.
+    fn wake(mut self, moment: Moment<'_>) -> Self {
+        let hidden = moment.operation.is_none();
+        self.wake = self.record.as_ref().and_then(|record| {
+            let lost = hidden && record.questionable();
+            let again = lost.then(|| moment.now.after(WITHOUT_POLICY));
+            record.wake_at(moment.now).or(again)
+        });
+        self
+    }
 }

@@ -9,10 +9,10 @@ use super::super::answer::{Answer, Problem, Told};
 use super::super::code::Code;
 use super::super::identity::Fence;
 use super::super::outcome::{Reason, Verdict};
-use super::super::record::{Record, Settled, State};
+use super::super::record::{Head, Record, Settled, State};
 use super::super::reply::{Body, Reply};
 use super::super::time::{Millis, Span};
-use super::{Aged, Note, Reaction, Step, arrive};
+use super::{Aged, Moment, Note, Reaction, Step, arrive};
 
 /// The answer of an attempt, in time or late.
 pub(super) fn answered(
@@ -31,20 +31,11 @@ pub(super) fn answered(
     }
     let latest = record.attempt == fence.attempt;
     match (&record.state, verdict, reply) {
-        (State::InProgress { .. }, Verdict::Completed, Some(reply)) if !latest => {
-            let record = Record {
-                late: Some(reply),
-                ..record
-            }
-            .noted("late_success", now);
-            let reaction = arrive::recorded(&record, now);
-            aged.become_(Some(record), reaction)
-        }
         (
             State::InProgress { .. } | State::Unknown { .. } | State::FailedRetryable { .. },
             Verdict::Completed,
             Some(reply),
-        ) => complete(aged, record, reply, latest, now),
+        ) => succeeded(aged, record, reply, latest, now),
         (State::Unknown { .. }, Verdict::Unknown(_), _) if latest => {
             // Still nobody knows, and since when has not changed.
             let record = record.noted("late_unknown", now);
@@ -68,6 +59,73 @@ pub(super) fn answered(
             let reaction = arrive::recorded(&record, now);
             aged.record = Some(record);
             aged.react(reaction)
+        }
+    }
+}
+
+/// A success of this life, told by the origin's answer or by a probe.
+pub(super) fn succeeded(
+    aged: Aged,
+    record: Record,
+    reply: Reply,
+    latest: bool,
+    now: Millis,
+) -> Step {
+    match record.state {
+        State::InProgress { .. } if !latest => {
+            let record = Record {
+                late: Some(reply),
+                ..record
+            }
+            .noted("late_success", now);
+            let reaction = arrive::recorded(&record, now);
+            aged.become_(Some(record), reaction)
+        }
+        State::InProgress { .. } | State::Unknown { .. } | State::FailedRetryable { .. } => {
+            complete(aged, record, reply, latest, now)
+        }
+        State::Completed(_) | State::FailedReplayable(_) | State::Expired { .. } => {
+            contradict(aged, record, Verdict::Completed, Some(&reply), now)
+        }
+    }
+}
+
+/// The head of an answer came and its body takes its time: the head is stored, and the lease runs
+/// on as long as this instance reads. At the end of either, the head decides.
+pub(super) fn reading(mut aged: Aged, fence: Fence, head: Head, moment: Moment<'_>) -> Step {
+    const LONGEST: Span = Span::seconds(15 * 60);
+    let lease = moment
+        .operation
+        .map_or(Span(0), |operation| operation.lease);
+    match aged.record.take() {
+        Some(record) if record.fence() == fence => match record.state {
+            State::InProgress {
+                lease_until,
+                answer_until,
+                ..
+            } => {
+                let most = head.at.after(LONGEST);
+                let lease_until = lease_until.max(moment.now.after(lease)).min(most);
+                let head = Some(Box::new(head));
+                let state = State::InProgress {
+                    lease_until,
+                    answer_until,
+                    head,
+                };
+                aged.become_(Some(Record { state, ..record }), Reaction::Nothing)
+            }
+            State::Completed(_)
+            | State::Expired { .. }
+            | State::FailedReplayable(_)
+            | State::FailedRetryable { .. }
+            | State::Unknown { .. } => {
+                aged.record = Some(record);
+                aged.react(Reaction::Nothing)
+            }
+        },
+        other => {
+            aged.record = other;
+            aged.react(Reaction::Nothing)
         }
     }
 }
@@ -164,7 +222,7 @@ fn fall_short(
             } else {
                 Reaction::Deliver(Told::Executed)
             };
-            return aged.become_(None, reaction);
+            return erase(aged, record, reaction, now);
         }
         (Verdict::NotClaimed | Verdict::Retryable, _, false) => State::FailedRetryable {
             forget_at: now.after(record.lifetimes.tombstone),
@@ -195,6 +253,22 @@ fn fall_short(
         }
     };
     aged.become_(Some(record), reaction)
+}
+
+/// Forgets a claim as if it had never been; only what an earlier life still has to tell stays.
+fn erase(aged: Aged, record: Record, reaction: Reaction, now: Millis) -> Step {
+    if !record.has_news() {
+        return aged.become_(None, reaction);
+    }
+    let state = State::FailedRetryable { forget_at: now };
+    aged.become_(
+        Some(Record {
+            state,
+            plan: None,
+            ..record
+        }),
+        reaction,
+    )
 }
 
 /// An answer for a record that is settled: it changes nothing for clients.

@@ -99,6 +99,16 @@ pub fn identity_value(body: &[u8], pointer: &Pointer) -> Result<Option<String>, 
     Ok(String::from_utf8(scalar.to_vec()).ok())
 }
 
+/// The bytes of the value at a place of a JSON body, spelled as there.
+#[must_use]
+pub fn source<'a>(body: &'a [u8], pointer: &Pointer) -> Option<&'a [u8]> {
+    let document = read(body, Some(&Rules::watching(std::iter::once(pointer)))).ok()?;
+    let [found] = document.watched.as_slice() else {
+        return None;
+    };
+    body.get(found.source.clone())
+}
+
 fn at(place: u32) -> usize {
     usize::try_from(place).unwrap_or(usize::MAX)
 }

@@ -1,0 +1,133 @@
+//! Probes: asking the origin what became of a command.
+//!
+//! Owns sending the question and reading the answer. It never decides what a finding makes of the
+//! record, and a probe that fails in any way is a finding that decides nothing. It is safe to ask:
+//! the question is a GET, it carries the gate's own credentials and never the client's.
+
+use std::rc::Rc;
+
+use js_sys::Object;
+use js_sys::futures::JsFuture;
+use wasm_bindgen::{JsCast, JsValue};
+
+use super::gate;
+use super::origin::{self, Call, read_up_to};
+use super::waiters::within;
+use super::{http, js, log, policy};
+use crate::core::identity::ObjectName;
+use crate::core::policy::{Operation, Recovery};
+use crate::core::record::Record;
+use crate::core::recovery::{Finding, Reconcile};
+use crate::core::reply::{LARGEST_KEPT, Read};
+use crate::core::step::{Event, ProbeOrder};
+use crate::core::wire;
+
+/// The secret that the gate asks with.
+const SECRET: &str = "ONCEGATE_PROBE_AUTHORIZATION";
+
+/// Sends a probe and lets its finding happen to the record.
+pub(super) async fn run(object: Rc<gate::Object>, record: Record, order: ProbeOrder) {
+    let finding = ask(&object, &record, order).await.unwrap_or_else(|why| {
+        log::warn(
+            &record.operation,
+            object.name().as_deref(),
+            &format!("a probe failed: {why}"),
+        );
+        Finding::Inconclusive
+    });
+    object.probing.set(false);
+    let call_open = object.is_open(order.fence);
+    if let Err(fault) = object.transact(Event::Probed {
+        order,
+        finding,
+        call_open,
+    }) {
+        log::fault(&fault);
+    }
+    object.wake_waiters();
+}
+
+async fn ask(object: &gate::Object, record: &Record, order: ProbeOrder) -> Result<Finding, String> {
+    let policy = policy::valid(&object.env).ok_or("there is no valid policy")?;
+    let operation = policy
+        .operation(&record.operation)
+        .ok_or("the operation is gone")?;
+    let Recovery::Reconcile(reconcile) = &operation.recovery else {
+        return Err("the operation is not asked about any more".to_owned());
+    };
+    let name = object
+        .name()
+        .and_then(|name| ObjectName::parse(&name))
+        .ok_or("no name")?;
+    let reference = name.reference(order.fence.nonce);
+    let target = reconcile
+        .target(&reference, &record.kept)
+        .ok_or("a value of its target was not kept with the claim")?;
+    let call = Call::new().map_err(said)?;
+    let init = question(object, order, &reference, &call).map_err(said)?;
+    let answer = Box::pin(async {
+        let promise = origin::dispatch(&object.env, &policy.origin, &target, &init)?;
+        let response: web_sys::Response = JsFuture::from(promise).await?.unchecked_into();
+        let body = match response.body() {
+            Some(body) => read_up_to(&body, LARGEST_KEPT).await,
+            None => Read::Whole(Vec::new()),
+        };
+        Ok::<_, JsValue>((response.status(), body))
+    });
+    match within(patience(operation), answer).await {
+        Some(Ok((status, Read::Whole(body)))) => {
+            Ok(reading(reconcile, status, &body, &reference, record))
+        }
+        Some(Ok((_, Read::BrokeOff | Read::TooLong))) => Err("its answer broke off".to_owned()),
+        Some(Err(error)) => Err(said(error)),
+        None => {
+            call.end();
+            Err("no answer in time".to_owned())
+        }
+    }
+}
+
+fn reading(
+    reconcile: &Reconcile,
+    status: u16,
+    body: &[u8],
+    reference: &str,
+    record: &Record,
+) -> Finding {
+    reconcile.read(status, body, reference, &record.kept)
+}
+
+/// A probe has as long as a command.
+fn patience(operation: &Operation) -> crate::core::time::Span {
+    operation.origin_timeout
+}
+
+fn question(
+    object: &gate::Object,
+    order: ProbeOrder,
+    reference: &str,
+    call: &Call,
+) -> Result<Object, JsValue> {
+    let mut pairs = vec![
+        ("Accept".to_owned(), "application/json".to_owned()),
+        (wire::REFERENCE.to_owned(), reference.to_owned()),
+        (wire::ATTEMPT.to_owned(), order.fence.attempt.to_string()),
+    ];
+    let secret = js::binding(&object.env, SECRET).and_then(|secret| secret.as_string());
+    pairs.extend(secret.map(|secret| ("Authorization".to_owned(), secret)));
+    let init = Object::new();
+    js::set(&init, "method", "GET")?;
+    js::set(&init, "headers", http::headers(&pairs)?)?;
+    js::set(&init, "redirect", "manual")?;
+    js::set(&init, "cache", "no-store")?;
+    js::set(&init, "signal", call.signal())?;
+    Ok(init)
+}
+
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "an error that is used up here"
+)]
+fn said(error: JsValue) -> String {
+    format!("{error:?}")
+}
