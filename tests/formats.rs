@@ -13,8 +13,9 @@
 mod common;
 
 use common::{SAME, World, whole};
-use oncegate::core::record::{Record, Unreadable};
+use oncegate::core::record::Record;
 use oncegate::core::step::Event;
+use oncegate::core::stored::Unreadable;
 use serde_json::json;
 
 const PINNED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/records-1.txt");
@@ -84,7 +85,7 @@ fn the_stored_form_of_every_state_is_pinned() {
 fn a_record_comes_back_as_it_was_stored() {
     for (name, record) in records() {
         assert_eq!(
-            Record::decode(&record.encode().unwrap()),
+            Record::decode(&record.encode().unwrap(), |_| None),
             Ok(record),
             "{name}"
         );
@@ -97,17 +98,17 @@ fn another_format_or_damage_is_an_error_and_never_an_empty_key() {
     let bytes = record.encode().unwrap();
     let mut newer = bytes.clone();
     newer[0] = 2;
-    assert_eq!(Record::decode(&newer), Err(Unreadable::Format(2)));
+    assert_eq!(Record::decode(&newer, |_| None), Err(Unreadable::Format(2)));
     for cut in 0..bytes.len() {
         assert_eq!(
-            Record::decode(&bytes[..cut]),
+            Record::decode(&bytes[..cut], |_| None),
             Err(Unreadable::Damaged),
             "cut at {cut}"
         );
     }
     let mut longer = bytes;
     longer.push(0);
-    assert_eq!(Record::decode(&longer), Err(Unreadable::Damaged));
+    assert_eq!(Record::decode(&longer, |_| None), Err(Unreadable::Damaged));
 }
 
 #[test]

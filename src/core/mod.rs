@@ -17,5 +17,6 @@ pub mod record;
 pub mod recovery;
 pub mod reply;
 pub mod step;
+pub mod stored;
 pub mod time;
 pub mod wire;

@@ -125,11 +125,9 @@ impl Outbox {
         }
     }
 
-    /// Whether it is time to deliver: at once, unless the sink has refused and its pause goes on.
-    #[must_use]
-    pub fn deliverable(&self, now: Millis) -> bool {
-        let paused = self.failures > 0 && self.due.is_some_and(|due| !due.passed(now));
-        !self.waiting.is_empty() && !paused
+    /// A delivery begins: should it come to nothing, another one is due later.
+    pub fn begun(&mut self, now: Millis) {
+        self.due = Some(now.after(AGAIN));
     }
 
     /// Forgets what was delivered: everything up to this notice.

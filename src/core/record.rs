@@ -1,10 +1,9 @@
 //! The record of one operation: everything the gate knows about a key.
 //!
-//! Owns the persisted states, the journal and the stored form. It never decides a transition
-//! (`step` does) and never touches storage (`shell::store` does). The stored form is one byte of
-//! format version, the length of a JSON document, that document, and the bytes of the kept bodies
-//! in the order in which the document names them. A format that this code does not know is an
-//! error, never an empty key, so that an older version of the code cannot run a command again.
+//! Owns the persisted states and the journal. It never decides a transition (`step` does), knows
+//! no stored form (`stored` does) and never touches storage (`shell::store` does). A transition
+//! writes its line in the journal and its notice in the outbox by itself, so that none is
+//! forgotten.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,9 +15,6 @@ use super::policy::{Keep, OnRepeat, Operation};
 use super::recovery::Kept;
 use super::reply::{Body, Reply};
 use super::time::{Millis, Span};
-
-/// The version of the stored form.
-const FORMAT: u8 = 1;
 
 /// How many transitions the journal remembers.
 const JOURNAL_LENGTH: usize = 50;
@@ -81,8 +77,8 @@ pub struct Lifetimes {
 pub struct Plan {
     /// How many probes were sent.
     pub sent: u32,
-    /// When the next one is due.
-    pub next: Millis,
+    /// When the next one is due; never, once a receipt was asked for often enough.
+    pub next: Option<Millis>,
     /// When a person is needed, if it is not settled before.
     pub escalate_at: Millis,
 }
@@ -142,6 +138,9 @@ pub enum State {
 pub struct Settled {
     /// The origin's reply, as far as it is kept.
     pub reply: Reply,
+    /// Whether it was put together from what a probe found, and is not the origin's own answer.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub rebuilt: bool,
     /// When the reply window ends.
     pub reply_until: Millis,
     /// When the key is forgotten.
@@ -167,15 +166,6 @@ pub struct Entry {
     pub attempt: u32,
     /// What happened, in a word.
     pub what: String,
-}
-
-/// Stored bytes that are not a record this code can read.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Unreadable {
-    /// Written by another version of the code.
-    Format(u8),
-    /// Damaged.
-    Damaged,
 }
 
 impl State {
@@ -248,6 +238,7 @@ impl Lifetimes {
     pub fn settle(self, reply: Reply, now: Millis) -> Settled {
         Settled {
             reply,
+            rebuilt: false,
             reply_until: now.after(self.reply),
             forget_at: now.after(self.tombstone),
         }
@@ -316,6 +307,13 @@ impl Record {
         }
     }
 
+    /// Whether a delivery has to begin, or to begin again.
+    #[must_use]
+    pub fn delivery_due(&self, now: Millis) -> bool {
+        let due = self.outbox.as_ref().and_then(Outbox::due);
+        due.is_some_and(|due| due.passed(now))
+    }
+
     /// Whether something is still to be told outside.
     #[must_use]
     pub fn has_news(&self) -> bool {
@@ -351,14 +349,16 @@ impl Record {
         }
     }
 
-    /// When the object has to look at it again; nothing where only evidence can move it.
+    /// When the object has to look at it again; nothing where only evidence can move it. Without
+    /// its policy nothing comes of its plan.
     #[must_use]
-    pub fn wake_at(&self, now: Millis) -> Option<Millis> {
+    pub fn wake_at(&self, now: Millis, planned: bool) -> Option<Millis> {
+        let plan = self.plan.filter(|_| planned);
         let state = self.state.ends_at().filter(|_| !self.forgotten(now));
-        let probe = self.plan.map(|plan| plan.next);
-        let escalation = self
-            .plan
-            .filter(|_| !self.escalated)
+        let probe = plan.and_then(|plan| plan.next);
+        let unknown = matches!(self.state, State::Unknown { .. });
+        let escalation = plan
+            .filter(|_| unknown && !self.escalated)
             .map(|plan| plan.escalate_at);
         let delivery = self.outbox.as_ref().and_then(Outbox::due);
         [state, probe, escalation, delivery]
@@ -383,58 +383,8 @@ impl Record {
         self
     }
 
-    /// The bytes to store.
-    ///
-    /// # Errors
-    /// The record cannot be written as JSON; nothing of it may then be relied on.
-    pub fn encode(&self) -> Result<Vec<u8>, serde_json::Error> {
-        let document = serde_json::to_vec(self)?;
-        let mut bytes = Vec::with_capacity(document.len().saturating_add(5));
-        bytes.push(FORMAT);
-        bytes.extend_from_slice(
-            &u32::try_from(document.len())
-                .unwrap_or(u32::MAX)
-                .to_be_bytes(),
-        );
-        bytes.extend_from_slice(&document);
-        for reply in self.replies() {
-            if let Body::Whole(body) = &reply.body {
-                bytes.extend_from_slice(body);
-            }
-        }
-        Ok(bytes)
-    }
-
-    /// Reads stored bytes.
-    ///
-    /// # Errors
-    /// They were written by another version of the code, or are damaged.
-    pub fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let (format, rest) = bytes.split_first().ok_or(Unreadable::Damaged)?;
-        if *format != FORMAT {
-            return Err(Unreadable::Format(*format));
-        }
-        let (length, rest) = rest.split_first_chunk::<4>().ok_or(Unreadable::Damaged)?;
-        let length = u32::from_be_bytes(*length) as usize;
-        let (document, mut rest) = rest.split_at_checked(length).ok_or(Unreadable::Damaged)?;
-        let mut record: Self = serde_json::from_slice(document).map_err(|_| Unreadable::Damaged)?;
-        for reply in record.replies_mut() {
-            if let Body::Whole(body) = &mut reply.body {
-                let (stored, after) = rest
-                    .split_at_checked(body.len())
-                    .ok_or(Unreadable::Damaged)?;
-                body.copy_from_slice(stored);
-                rest = after;
-            }
-        }
-        if rest.is_empty() {
-            Ok(record)
-        } else {
-            Err(Unreadable::Damaged)
-        }
-    }
-
-    fn replies(&self) -> impl Iterator<Item = &Reply> {
+    /// The replies that are kept, in the order of the stored form.
+    pub(super) fn replies(&self) -> impl Iterator<Item = &Reply> {
         let settled = match &self.state {
             State::Completed(settled) | State::FailedReplayable(settled) => Some(&settled.reply),
             State::Expired { .. }
@@ -445,7 +395,8 @@ impl Record {
         settled.into_iter().chain(&self.late)
     }
 
-    fn replies_mut(&mut self) -> impl Iterator<Item = &mut Reply> {
+    /// The same, to put their bodies in or out.
+    pub(super) fn replies_mut(&mut self) -> impl Iterator<Item = &mut Reply> {
         let settled = match &mut self.state {
             State::Completed(settled) | State::FailedReplayable(settled) => {
                 Some(&mut settled.reply)

@@ -8,7 +8,7 @@
 use serde_json::Value;
 
 use super::command::{Pointer, source};
-use super::reply::{Body, LARGEST_KEPT, Reply};
+use super::reply::{Body, READ_AHEAD, Reply};
 use super::time::Span;
 
 /// The recovery of an operation whose origin can be asked.
@@ -276,13 +276,13 @@ impl Reconcile {
     }
 
     fn receipt(&self, body: &[u8], document: Option<&Value>) -> Reply {
-        let body = self.excerpt(body, document).map_or(Body::Lost, Body::Whole);
+        let body = self.excerpt(body, document).map_or(Body::Lost, Body::whole);
         rebuilt(self.reply_status, body)
     }
 
     fn failure(&self, body: &[u8], document: Option<&Value>) -> Reply {
         let body = self.excerpt(body, document).unwrap_or_default();
-        rebuilt(self.failed_status, Body::Whole(body))
+        rebuilt(self.failed_status, Body::whole(body))
     }
 
     /// The bytes of the answer, or of its part that the policy names, as the origin spelled them.
@@ -295,7 +295,7 @@ impl Reconcile {
                 source(body, pointer)?
             }
         };
-        (bytes.len() <= LARGEST_KEPT).then(|| bytes.to_vec())
+        (bytes.len() <= READ_AHEAD).then(|| bytes.to_vec())
     }
 }
 
@@ -412,7 +412,7 @@ mod tests {
         let Body::Whole(body) = receipt.body else {
             panic!("a body")
         };
-        let body = String::from_utf8(body).unwrap();
+        let body = String::from_utf8(body.to_vec()).unwrap();
         assert_eq!(receipt.status, 201);
         assert!(
             body.starts_with("{\"reference\"") && body.contains("1.10"),

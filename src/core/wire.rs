@@ -150,7 +150,7 @@ fn replay(reply: &Reply, recorded: Millis, told: Told, context: Context<'_>) -> 
     );
     headers.push(header("Cache-Control", "no-store"));
     let body = match &reply.body {
-        Body::Whole(body) if !bodiless(reply.status) => body.clone(),
+        Body::Whole(body) if !bodiless(reply.status) => body.to_vec(),
         Body::Whole(_) | Body::Lost | Body::NotKept | Body::TooLarge => Vec::new(),
     };
     Message {

@@ -16,14 +16,14 @@ use worker::Response;
 use super::gate::{self, Object};
 use super::origin::{self, Call, Head, Reading};
 use super::waiters::{delay, within};
-use super::{clock, http, log, policy};
+use super::{clock, http, js, log, policy};
 use crate::core::answer;
 use crate::core::envelope::{self, Envelope};
 use crate::core::identity::Fence;
 use crate::core::outcome::{self, Reason, Verdict};
 use crate::core::policy::Operation;
 use crate::core::record;
-use crate::core::reply::{Read, Reply};
+use crate::core::reply::{Read, Reply, most_kept};
 use crate::core::step::{Event, Reaction, Step};
 use crate::core::time::{Millis, Span};
 use crate::core::wire::{self, Message};
@@ -114,7 +114,7 @@ impl Attempt {
         let at = clock();
         let half = Span(self.operation.lease.0.div_euclid(2));
         let mut pause = half.min(SLOW_BODY);
-        let mut read = Box::pin(head.read());
+        let mut read = Box::pin(head.read(most_kept(&self.operation.keep)));
         loop {
             read = match select(read, delay(pause)).await {
                 Either::Left((reading, _)) => return reading,
@@ -157,7 +157,7 @@ impl Attempt {
     /// No answer: what the runtime says of the reason is for the log alone, since it cannot tell
     /// a refused connection from a lost one.
     fn failed(&self, error: &JsValue) {
-        let why = format!("the call to the origin failed: {error:?}");
+        let why = format!("the call to the origin failed: {}", js::said(error));
         log::warn(
             &self.operation.name,
             Some(self.envelope.name.as_str()),

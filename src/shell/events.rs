@@ -36,7 +36,7 @@ pub(super) async fn deliver(object: Rc<gate::Object>) {
                 number: last.1,
             },
             Err(error) => {
-                let why = format!("the queue has not taken an event: {error:?}");
+                let why = format!("the queue has not taken an event: {}", js::said(&error));
                 log::warn(&operation, object.name().as_deref(), &why);
                 Event::Undelivered
             }

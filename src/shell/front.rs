@@ -143,7 +143,7 @@ async fn protected(
     let deadline = deadline(operation);
     let mut answer = within(deadline, Box::pin(call(incoming.env, &envelope, &body))).await;
     if let Some(Err(error)) = &answer {
-        worker::console_warn!("a call to an object failed: {error:?}");
+        worker::console_warn!("a call to an object failed: {}", js::said(error));
         // An overloaded object is not helped by asking again.
         if !js::flagged(error, "overloaded") {
             envelope.ask = ask(true);
@@ -255,7 +255,7 @@ impl Incoming_<'_> {
             Some(Ok(response)) if !response.headers().has(CLOSED)? => Ok(response),
             closed => {
                 if let Some(Err(error)) = closed {
-                    worker::console_error!("a call to an object failed: {error:?}");
+                    worker::console_error!("a call to an object failed: {}", js::said(&error));
                 }
                 http::response(&super::gate::closed(self.context(operation)))
             }
@@ -264,7 +264,10 @@ impl Incoming_<'_> {
 
     /// An unprotected request did not reach the origin.
     fn unreachable(&self, error: &JsValue) -> worker::Result<Response> {
-        worker::console_warn!("an unprotected call to the origin failed: {error:?}");
+        worker::console_warn!(
+            "an unprotected call to the origin failed: {}",
+            js::said(error)
+        );
         let problem = Problem::detailed(
             Code::OriginUnreachable,
             "the connection to the origin was refused or lost",

@@ -19,7 +19,7 @@ use futures_channel::oneshot;
 use worker::{DurableObject, Env, Request, Response, State, durable_object};
 
 use super::attempt::{Attempt, Told};
-use super::store::{Fault, Store};
+use super::store::{Before, Fault, Store};
 use super::waiters::{Place, Waiters};
 use super::{clock, events, http, log, policy, probe, random};
 use crate::core::admission::{Incoming, placeholder};
@@ -92,6 +92,7 @@ impl DurableObject for Gate {
         match &envelope.ask {
             Ask::Command(request) => {
                 super::faults::strike(&request.headers, "gate");
+                super::faults::prepare(&request.headers);
                 self.object
                     .clone()
                     .command(operation, &envelope, request, body)
@@ -129,6 +130,7 @@ impl Object {
     /// step asks for beside its reaction is started here, and runs once this stretch is over.
     pub(super) fn transact(self: &Rc<Self>, event: Event<'_>) -> Result<Step, Fault> {
         let stored = self.store.load()?;
+        let before = Before::of(stored.as_ref());
         let known = |record: &Record| policy::operation(&self.env, &record.operation);
         let operation = match &event {
             Event::Arrived(arrival) => Some(arrival.operation),
@@ -149,7 +151,7 @@ impl Object {
         let step = step(stored, event, moment);
         if step.save {
             match &step.record {
-                Some(record) => self.store.save(record, step.wake)?,
+                Some(record) => self.store.save(record, &before, step.wake)?,
                 None => self.store.erase()?,
             }
         }
@@ -167,10 +169,7 @@ impl Object {
             self.state
                 .wait_until(probe::run(self.clone(), record.clone(), order));
         }
-        let outbox = record.outbox.as_ref();
-        if outbox.is_some_and(|outbox| outbox.deliverable(clock()))
-            && !self.delivering.replace(true)
-        {
+        if step.deliver && !self.delivering.replace(true) {
             self.state.wait_until(events::deliver(self.clone()));
         }
     }

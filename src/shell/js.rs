@@ -33,6 +33,9 @@ extern "C" {
     #[wasm_bindgen(method, catch)]
     pub(super) fn put(this: &SyncKv, key: &str, value: &JsValue) -> Result<(), JsValue>;
 
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn delete(this: &SyncKv, key: &str) -> Result<bool, JsValue>;
+
     /// Something that answers HTTP requests: a service binding or a Durable Object.
     pub(super) type Fetcher;
 
@@ -67,4 +70,14 @@ pub(super) fn flagged(error: &JsValue, flag: &str) -> bool {
 pub(super) fn binding(env: &worker::Env, name: &str) -> Option<JsValue> {
     let value = js_sys::Reflect::get(env, &name.into()).ok()?;
     (!value.is_undefined() && !value.is_null()).then_some(value)
+}
+
+/// What an exception says, in one line.
+pub(super) fn said(error: &JsValue) -> String {
+    let message = js_sys::Reflect::get(error, &"message".into()).ok();
+    let text = message
+        .and_then(|it| it.as_string())
+        .or_else(|| error.as_string());
+    text.unwrap_or_else(|| "no reason given".to_owned())
+        .replace(['\r', '\n'], " ")
 }

@@ -13,10 +13,19 @@ use worker::Env;
 use super::{http, js};
 use crate::core::envelope::Request;
 use crate::core::policy::Origin;
-use crate::core::reply::{LARGEST_KEPT, Read};
+use crate::core::reply::{READ_AHEAD, Read};
 
-/// Codings that the runtime decodes while a body is read.
-const DECODED: [&str; 3] = ["br", "gzip", "x-gzip"];
+/// Codings that the runtime decodes while a body is read, as it compares them: to the letter.
+const DECODED: [&str; 2] = ["br", "gzip"];
+
+/// What is no longer true of a body once it is decoded.
+const OF_CODED: [&str; 5] = [
+    "content-digest",
+    "content-encoding",
+    "content-md5",
+    "digest",
+    "repr-digest",
+];
 
 /// The head of the origin's answer, with its unread body.
 pub(super) struct Head {
@@ -112,19 +121,23 @@ impl Head {
                 .find(|(known, _)| known == name)
                 .map(|(_, value)| value.clone())
         };
-        let coding = find("content-encoding")
-            .unwrap_or_default()
-            .trim()
-            .to_ascii_lowercase();
-        let decoded = DECODED.contains(&coding.as_str());
+        let decoded = find("content-encoding").is_some_and(|it| DECODED.contains(&it.as_str()));
         let length = if decoded || head_only {
             None
         } else {
             find("content-length").and_then(|value| value.trim().parse().ok())
         };
         headers.retain(|(name, _)| {
-            name != "content-length" && !(decoded && name == "content-encoding")
+            name != "content-length" && !(decoded && OF_CODED.contains(&name.as_str()))
         });
+        if decoded {
+            // A strong validator names the very bytes, which are others now.
+            for (_, value) in headers.iter_mut().filter(|(name, _)| name == "etag") {
+                if value.starts_with('"') {
+                    value.insert_str(0, "W/");
+                }
+            }
+        }
         Self {
             status: response.status(),
             headers,
@@ -140,7 +153,8 @@ impl Head {
     }
 
     /// Reads the body as far as it may be kept.
-    pub(super) async fn read(&self) -> Reading {
+    pub(super) async fn read(&self, most: usize) -> Reading {
+        let most = most.max(READ_AHEAD);
         let Some(body) = self.response.body() else {
             return Reading {
                 read: Read::Whole(Vec::new()),
@@ -148,12 +162,12 @@ impl Head {
             };
         };
         match self.length {
-            Some(length) if length <= LARGEST_KEPT => self.read_all(length).await,
+            Some(length) if length <= most => self.read_all(length).await,
             Some(_) => Reading {
                 read: Read::TooLong,
                 stream: Some(body),
             },
-            None => read_or_hand_on(&body).await,
+            None => read_or_hand_on(&body, most).await,
         }
     }
 
@@ -178,13 +192,13 @@ impl Head {
 }
 
 /// Reads a body of unknown length; what turns out too long to keep is handed on whole.
-async fn read_or_hand_on(body: &ReadableStream) -> Reading {
+async fn read_or_hand_on(body: &ReadableStream, most: usize) -> Reading {
     let branches: Array = body.tee().unchecked_into();
     let (ours, theirs): (ReadableStream, ReadableStream) = (
         branches.get(0).unchecked_into(),
         branches.get(1).unchecked_into(),
     );
-    match read_up_to(&ours, LARGEST_KEPT).await {
+    match read_up_to(&ours, most).await {
         Read::TooLong => Reading {
             read: Read::TooLong,
             stream: Some(theirs),

@@ -18,7 +18,7 @@ use crate::core::identity::ObjectName;
 use crate::core::policy::{Operation, Recovery};
 use crate::core::record::Record;
 use crate::core::recovery::{Finding, Reconcile};
-use crate::core::reply::{LARGEST_KEPT, Read};
+use crate::core::reply::{READ_AHEAD, Read};
 use crate::core::step::{Event, ProbeOrder};
 use crate::core::wire;
 
@@ -63,13 +63,13 @@ async fn ask(object: &gate::Object, record: &Record, order: ProbeOrder) -> Resul
     let target = reconcile
         .target(&reference, &record.kept)
         .ok_or("a value of its target was not kept with the claim")?;
-    let call = Call::new().map_err(said)?;
-    let init = question(object, order, &reference, &call).map_err(said)?;
+    let call = Call::new().map_err(|error| js::said(&error))?;
+    let init = question(object, order, &reference, &call).map_err(|error| js::said(&error))?;
     let answer = Box::pin(async {
         let promise = origin::dispatch(&object.env, &policy.origin, &target, &init)?;
         let response: web_sys::Response = JsFuture::from(promise).await?.unchecked_into();
         let body = match response.body() {
-            Some(body) => read_up_to(&body, LARGEST_KEPT).await,
+            Some(body) => read_up_to(&body, READ_AHEAD).await,
             None => Read::Whole(Vec::new()),
         };
         Ok::<_, JsValue>((response.status(), body))
@@ -79,7 +79,7 @@ async fn ask(object: &gate::Object, record: &Record, order: ProbeOrder) -> Resul
             Ok(reading(reconcile, status, &body, &reference, record))
         }
         Some(Ok((_, Read::BrokeOff | Read::TooLong))) => Err("its answer broke off".to_owned()),
-        Some(Err(error)) => Err(said(error)),
+        Some(Err(error)) => Err(js::said(&error)),
         None => {
             call.end();
             Err("no answer in time".to_owned())
@@ -122,12 +122,4 @@ fn question(
     js::set(&init, "cache", "no-store")?;
     js::set(&init, "signal", call.signal())?;
     Ok(init)
-}
-
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "an error that is used up here"
-)]
-fn said(error: JsValue) -> String {
-    format!("{error:?}")
 }

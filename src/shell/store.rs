@@ -5,12 +5,15 @@
 //! and alarm are one stretch without an await, which the runtime commits as one write and before
 //! anything that the object sends.
 
+use std::sync::Arc;
+
 use js_sys::Uint8Array;
 use wasm_bindgen::{JsCast, JsValue};
 use worker::State;
 
 use super::js;
-use crate::core::record::{Record, Unreadable};
+use crate::core::record::Record;
+use crate::core::stored::{CHUNK, Unreadable};
 use crate::core::time::Millis;
 
 /// The row of the record. Rows are named by record, so that an object may come to hold several.
@@ -23,6 +26,45 @@ pub(super) enum Fault {
     Storage(String),
     /// The record is of another version of the code, or damaged.
     Record(Unreadable),
+}
+
+/// What was stored of bodies before a step, so that they are not stored again after it.
+#[derive(Debug, Default)]
+pub(super) struct Before {
+    bodies: Vec<Arc<Vec<u8>>>,
+    chunks: usize,
+}
+
+impl Before {
+    pub(super) fn of(record: Option<&Record>) -> Self {
+        let Some(record) = record.filter(|record| record.is_long()) else {
+            return Self::default();
+        };
+        let bodies: Vec<_> = record.bodies().cloned().collect();
+        let length: usize = bodies.iter().map(|body| body.len()).sum();
+        Self {
+            bodies,
+            chunks: length.div_ceil(CHUNK),
+        }
+    }
+
+    fn has_bodies_of(&self, record: &Record) -> bool {
+        let long: Vec<_> = if record.is_long() {
+            record.bodies().collect()
+        } else {
+            Vec::new()
+        };
+        long.len() == self.bodies.len()
+            && long
+                .iter()
+                .zip(&self.bodies)
+                .all(|(after, before)| Arc::ptr_eq(after, before))
+    }
+}
+
+/// The row of a chunk of long bodies.
+fn chunk_row(number: usize) -> String {
+    format!("{RECORD}/body/{number}")
 }
 
 /// The storage of one object.
@@ -49,24 +91,76 @@ impl Store {
         let bytes: Uint8Array = value
             .dyn_into()
             .map_err(|_| Fault::Record(Unreadable::Damaged))?;
-        Record::decode(&bytes.to_vec())
+        Record::decode(&bytes.to_vec(), |length| self.load_chunks(length).ok())
             .map(Some)
             .map_err(Fault::Record)
     }
 
-    /// Stores the record, and sets the alarm to when it has to be looked at again.
-    pub(super) fn save(&self, record: &Record, wake: Option<Millis>) -> Result<(), Fault> {
-        let bytes = record
-            .encode()
-            .map_err(|error| Fault::Storage(error.to_string()))?;
-        self.storage
-            .kv()?
-            .put(RECORD, &Uint8Array::from(bytes.as_slice()))?;
+    /// Stores the record, and sets the alarm to when it has to be looked at again. The outcome goes
+    /// first and long bodies after it: if one of them cannot be stored, the reply is lost and the
+    /// outcome is not.
+    pub(super) fn save(
+        &self,
+        record: &Record,
+        before: &Before,
+        wake: Option<Millis>,
+    ) -> Result<(), Fault> {
+        self.put_record(record)?;
+        if let Err(fault) = self.save_chunks(record, before) {
+            worker::console_error!("a long reply is lost: {fault}");
+            let mut record = record.clone();
+            record.lose_bodies();
+            self.put_record(&record)?;
+        }
         match wake {
             Some(at) => self.wake_at(at),
             // An alarm that is left over finds nothing to do.
             None => Ok(()),
         }
+    }
+
+    fn put_record(&self, record: &Record) -> Result<(), Fault> {
+        let bytes = record
+            .encode()
+            .map_err(|error| Fault::Storage(error.to_string()))?;
+        let value = Uint8Array::from(bytes.as_slice());
+        Ok(self.storage.kv()?.put(RECORD, &value)?)
+    }
+
+    /// Stores long bodies in chunks, unless they are the very ones that are stored already.
+    fn save_chunks(&self, record: &Record, before: &Before) -> Result<(), Fault> {
+        if before.has_bodies_of(record) {
+            return Ok(());
+        }
+        let kv = self.storage.kv()?;
+        let bytes = record.long_bodies();
+        let mut stored = 0;
+        for chunk in bytes.chunks(CHUNK) {
+            super::faults::write_chunk(stored)?;
+            kv.put(&chunk_row(stored), &Uint8Array::from(chunk))?;
+            stored = stored.saturating_add(1);
+        }
+        for left_over in stored..before.chunks {
+            kv.delete(&chunk_row(left_over))?;
+        }
+        Ok(())
+    }
+
+    fn load_chunks(&self, length: usize) -> Result<Vec<u8>, Fault> {
+        let kv = self.storage.kv()?;
+        let mut bytes = Vec::with_capacity(length);
+        for number in 0..length.div_ceil(CHUNK) {
+            let chunk: Uint8Array = kv
+                .get(&chunk_row(number))?
+                .dyn_into()
+                .map_err(|_| Fault::Record(Unreadable::Damaged))?;
+            let start = bytes.len();
+            bytes.resize(start.saturating_add(chunk.length() as usize), 0);
+            if let Some(space) = bytes.get_mut(start..) {
+                chunk.copy_to(space);
+            }
+        }
+        Ok(bytes)
     }
 
     /// Sets the alarm. To set it to the time that it has costs nothing.
@@ -90,7 +184,7 @@ impl Store {
 
 impl From<JsValue> for Fault {
     fn from(error: JsValue) -> Self {
-        Self::Storage(format!("{error:?}"))
+        Self::Storage(js::said(&error))
     }
 }
 

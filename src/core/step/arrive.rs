@@ -89,11 +89,15 @@ fn compare(aged: &mut Aged, record: &Record, arrival: Arrival<'_>) -> Content {
         &record.state,
     ) {
         (true, _, _) => Content::Same,
-        (
-            false,
-            OnMismatch::Replay,
-            State::Completed(_) | State::FailedReplayable(_) | State::InProgress { .. },
-        ) => Content::Marked,
+        (false, OnMismatch::Replay, State::Completed(_) | State::InProgress { .. }) => {
+            Content::Marked
+        }
+        // Another school runs a failed command again: that must be the same command.
+        (false, OnMismatch::Replay, State::FailedReplayable(_))
+            if arrival.operation.on_repeat == OnRepeat::Replay =>
+        {
+            Content::Marked
+        }
         (false, OnMismatch::Ignore | OnMismatch::Refuse | OnMismatch::Replay, _) => {
             Content::Refused
         }
@@ -197,7 +201,8 @@ fn while_running(record: &Record, arrival: Arrival<'_>, now: Millis) -> Reaction
 
 /// The origin is asked, or about to be: whoever may wait waits for its answer.
 fn while_asking(record: &Record, arrival: Arrival<'_>, now: Millis) -> Reaction {
-    let due = record.plan.is_some_and(|plan| plan.next.passed(now));
+    let next = record.plan.and_then(|plan| plan.next);
+    let due = next.is_some_and(|next| next.passed(now));
     let asked =
         arrival.probe_open || (due && matches!(arrival.manner, Manner::First | Manner::SecondTry));
     let fence = record.fence();
@@ -275,6 +280,8 @@ fn claim_again(aged: Aged, record: Record, arrival: Arrival<'_>, now: Millis) ->
         claimed_by: arrival.request,
         lifetimes: Lifetimes::of(arrival.operation),
         unresolved,
+        // The same command, and perhaps a policy that asks by more of it.
+        kept: arrival.kept.to_vec(),
         escalated: false,
         plan: None,
         state: running(arrival, now),
@@ -373,8 +380,8 @@ pub(super) fn hint(record: &Record, now: Millis) -> Span {
                 answer_until.left(now)
             }
         }
-        State::Unknown { lease_until, .. } => match record.plan {
-            Some(plan) => return plan.next.left(now),
+        State::Unknown { lease_until, .. } => match record.plan.and_then(|plan| plan.next) {
+            Some(next) => return next.left(now),
             None if lease_until.passed(now) => return HOLD_HINT,
             None => lease_until.left(now),
         },

@@ -144,6 +144,8 @@ pub struct Step {
     pub reaction: Reaction,
     /// The question to put to the origin, once it is stored.
     pub probe: Option<ProbeOrder>,
+    /// Whether to deliver what waits in the outbox, once it is stored.
+    pub deliver: bool,
     /// Whether the request is another command than the recorded one, answered all the same.
     pub mismatch: bool,
     /// What the log should say.
@@ -200,6 +202,10 @@ pub enum Note {
 #[must_use]
 pub fn step(record: Option<Record>, event: Event<'_>, moment: Moment<'_>) -> Step {
     let now = moment.now;
+    let due = record
+        .as_ref()
+        .is_some_and(|record| record.delivery_due(now));
+    let refused = matches!(event, Event::Undelivered);
     let aged = age::age(record, now);
     let asks = matches!(
         event,
@@ -217,7 +223,8 @@ pub fn step(record: Option<Record>, event: Event<'_>, moment: Moment<'_>) -> Ste
         })
     );
     let step = match event {
-        Event::Alarm | Event::Looked => aged.react(Reaction::Nothing),
+        Event::Alarm => aged.alarm(now),
+        Event::Looked => aged.react(Reaction::Nothing),
         Event::Answered {
             fence,
             verdict,
@@ -236,7 +243,15 @@ pub fn step(record: Option<Record>, event: Event<'_>, moment: Moment<'_>) -> Ste
         Event::TimedOut { fence } => settle::timed_out(aged, fence, now),
         Event::Undelivered => aged.outbox(now, |outbox| outbox.failed(now)),
     };
-    probe::plan(step, moment, asks && !probe_open).wake(moment)
+    let mut step = probe::plan(step, moment, asks && !probe_open).wake(moment);
+    // At once, unless the sink has refused and its pause goes on.
+    let outbox = step
+        .record
+        .as_ref()
+        .and_then(|record| record.outbox.as_ref());
+    step.deliver =
+        !refused && outbox.is_some_and(|it| !it.waiting.is_empty() && (it.failures == 0 || due));
+    step
 }
 
 /// A record whose own times have been looked at, and whether that changed it.
@@ -265,9 +280,22 @@ impl Aged {
             wake: None,
             reaction,
             probe: None,
+            deliver: false,
             mismatch: false,
             notes: self.notes,
         }
+    }
+
+    /// The alarm: a delivery that is due begins now, and its net is put out anew.
+    fn alarm(self, now: Millis) -> Step {
+        if self
+            .record
+            .as_ref()
+            .is_some_and(|record| record.delivery_due(now))
+        {
+            return self.outbox(now, |outbox| outbox.begun(now));
+        }
+        self.react(Reaction::Nothing)
     }
 
     /// A step that changes the outbox alone.
@@ -286,12 +314,16 @@ impl Aged {
 impl Step {
     /// Puts in when the object has to look at the record again.
     fn wake(mut self, moment: Moment<'_>) -> Self {
-        let hidden = moment.operation.is_none();
-        self.wake = self.record.as_ref().and_then(|record| {
-            let lost = hidden && record.questionable();
-            let again = lost.then(|| moment.now.after(WITHOUT_POLICY));
-            record.wake_at(moment.now).or(again)
-        });
+        let now = moment.now;
+        let Some(record) = &self.record else {
+            return self;
+        };
+        let planned = moment.operation.is_some() || !record.questionable();
+        let again = (!planned).then(|| now.after(WITHOUT_POLICY));
+        self.wake = [record.wake_at(now, planned), again]
+            .into_iter()
+            .flatten()
+            .min();
         self
     }
 }

@@ -24,32 +24,29 @@ pub(super) fn plan(mut step: Step, moment: Moment<'_>, may_ask: bool) -> Step {
     let Some(record) = &mut step.record else {
         return step;
     };
-    let Recovery::Reconcile(reconcile) = &operation.recovery else {
-        return step;
-    };
-    let exhausted = |plan: Plan| {
-        // A receipt is nice to have; an unknown outcome is asked about until it is known.
-        let most = u32::try_from(reconcile.schedule.len()).unwrap_or(u32::MAX);
-        matches!(record.state, State::Completed(_)) && plan.sent >= most
-    };
-    if !record.questionable() || record.plan.is_some_and(exhausted) {
-        if record.plan.take().is_some() {
-            step.save = true;
+    let reconcile = match &operation.recovery {
+        Recovery::Reconcile(reconcile) if record.questionable() => reconcile,
+        Recovery::Reconcile(_) | Recovery::Hold | Recovery::Rerun => {
+            // A plan of another policy is no plan any more.
+            step.save |= record.plan.take().is_some();
+            return step;
         }
-        return step;
-    }
+    };
     let now = moment.now;
-    let mut plan = record
-        .plan
-        .unwrap_or_else(|| first(reconcile, record.since, moment));
-    if may_ask && plan.next.passed(now) {
+    let mut plan = record.plan.unwrap_or_else(|| Plan {
+        sent: 0,
+        next: Some(now.after(reconcile.pause(0, moment.draw))),
+        escalate_at: record.since.after(reconcile.escalate_after),
+    });
+    if may_ask && plan.next.is_some_and(|next| next.passed(now)) {
+        let (fence, since) = (record.fence(), record.since);
         step.probe = Some(ProbeOrder {
-            fence: record.fence(),
-            since: record.since,
+            fence,
+            since,
             sent: now,
         });
         plan.sent = plan.sent.saturating_add(1);
-        plan.next = now.after(reconcile.pause(plan.sent, moment.draw));
+        plan.next = next(reconcile, &record.state, plan.sent, moment);
     }
     if record.plan != Some(plan) {
         record.plan = Some(plan);
@@ -65,12 +62,12 @@ pub(super) fn plan(mut step: Step, moment: Moment<'_>, may_ask: bool) -> Step {
     step
 }
 
-fn first(reconcile: &Reconcile, since: Millis, moment: Moment<'_>) -> Plan {
-    Plan {
-        sent: 0,
-        next: moment.now.after(reconcile.pause(0, moment.draw)),
-        escalate_at: since.after(reconcile.escalate_after),
-    }
+/// When the next probe is due. An unknown outcome is asked about until it is known; a receipt is
+/// nice to have, and asked for as often as the schedule has entries.
+fn next(reconcile: &Reconcile, state: &State, sent: u32, moment: Moment<'_>) -> Option<Millis> {
+    let most = u32::try_from(reconcile.schedule.len()).unwrap_or(u32::MAX);
+    let enough = matches!(state, State::Completed(_)) && sent >= most;
+    (!enough).then(|| moment.now.after(reconcile.pause(sent, moment.draw)))
 }
 
 /// A probe came back.
@@ -142,10 +139,12 @@ fn applied(mut aged: Aged, record: Record, order: ProbeOrder, reply: Reply, now:
             reply: stored,
             reply_until,
             forget_at,
+            ..
         }) if stored.body == Body::Lost && matches!(reply.body, Body::Whole(_)) => {
             let (reply_until, forget_at) = (*reply_until, *forget_at);
             let state = State::Completed(Settled {
                 reply,
+                rebuilt: true,
                 reply_until,
                 forget_at,
             });

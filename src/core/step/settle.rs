@@ -132,35 +132,36 @@ pub(super) fn reading(mut aged: Aged, fence: Fence, head: Head, moment: Moment<'
 
 /// No head of an answer in time: the callers are told, the call stays open.
 pub(super) fn timed_out(mut aged: Aged, fence: Fence, now: Millis) -> Step {
-    let told = Reaction::Answer(origin_problem(
-        Code::OriginTimeout,
-        aged.record.as_ref(),
-        now,
-    ));
-    match aged.record.take() {
-        Some(record) if record.fence() == fence => match record.state {
-            State::InProgress { lease_until, .. } => {
-                let state = State::Unknown {
-                    reason: Reason::OriginTimeout,
-                    lease_until,
-                };
-                let record = record.moved(state, "unknown", now);
-                aged.become_(Some(record), told)
-            }
-            State::Completed(_)
-            | State::Expired { .. }
-            | State::FailedReplayable(_)
-            | State::FailedRetryable { .. }
-            | State::Unknown { .. } => {
-                aged.record = Some(record);
-                aged.react(told)
-            }
-        },
-        other => {
-            aged.record = other;
-            aged.react(told)
-        }
+    let running = |record: &mut Record| {
+        record.fence() == fence && matches!(record.state, State::InProgress { head: None, .. })
+    };
+    let Some(mut record) = aged.record.take_if(running) else {
+        let told = origin_problem(Code::OriginTimeout, aged.record.as_ref(), now);
+        return aged.react(Reaction::Answer(told));
+    };
+    if let Some(late) = record.late.take() {
+        return earlier_success(aged, record, late, now);
     }
+    let lease_until = record.state.ends_at().unwrap_or(now);
+    let reason = Reason::OriginTimeout;
+    let record = record.moved(
+        State::Unknown {
+            reason,
+            lease_until,
+        },
+        "unknown",
+        now,
+    );
+    let told = origin_problem(Code::OriginTimeout, Some(&record), now);
+    aged.become_(Some(record), Reaction::Answer(told))
+}
+
+/// The latest attempt has not succeeded, and an earlier one had: that decides.
+fn earlier_success(mut aged: Aged, record: Record, late: Reply, now: Millis) -> Step {
+    aged.notes.push(Note::Disputed);
+    let record = late_decides(record, late, now);
+    let reaction = arrive::recorded(&record, now);
+    aged.become_(Some(record), reaction)
 }
 
 /// The success of an earlier attempt settles what the latest could not.
@@ -199,17 +200,14 @@ fn complete(mut aged: Aged, record: Record, reply: Reply, latest: bool, now: Mil
 
 /// The latest attempt did not succeed.
 fn fall_short(
-    mut aged: Aged,
+    aged: Aged,
     mut record: Record,
     verdict: Verdict,
     reply: Option<Reply>,
     now: Millis,
 ) -> Step {
     if let Some(late) = record.late.take() {
-        aged.notes.push(Note::Disputed);
-        let record = late_decides(record, late, now);
-        let reaction = arrive::recorded(&record, now);
-        return aged.become_(Some(record), reaction);
+        return earlier_success(aged, record, late, now);
     }
     let broken = reply.as_ref().is_none_or(|reply| reply.body == Body::Lost);
     let state = match (verdict, reply, record.unresolved) {
@@ -280,6 +278,8 @@ fn contradict(
     now: Millis,
 ) -> Step {
     let disputes = match (&record.state, verdict) {
+        // What a probe has told of the operation is no other receipt than the origin's own.
+        (State::Completed(Settled { rebuilt: true, .. }), Verdict::Completed) => false,
         (State::Completed(Settled { reply: stored, .. }), Verdict::Completed) => {
             reply.is_some_and(|reply| !same_receipt(stored, reply))
         }
