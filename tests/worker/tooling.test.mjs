@@ -50,7 +50,8 @@ test("the lockfile names versions and checksums but no host", () => {
 
 test("one Miniflare and one workerd serve wrangler and the tests", () => {
   const { packages } = json("package-lock.json");
-  const of = (name) => Object.keys(packages).filter((path) => path.endsWith(`node_modules/${name}`));
+  const paths = Object.keys(packages);
+  const of = (name) => paths.filter((path) => path.endsWith(`node_modules/${name}`));
   assert.deepEqual(of("miniflare"), ["node_modules/miniflare"]);
   assert.deepEqual(of("workerd"), ["node_modules/workerd"]);
   const wrangler = packages["node_modules/wrangler"].dependencies;
@@ -73,7 +74,7 @@ test("wasm-bindgen and worker-build are the versions of their crates", async () 
   }
 });
 
-test("cargo works where rustup can download nothing: no file asks for a channel or a target", () => {
+test("cargo works where rustup cannot download: no file asks for a channel or a target", () => {
   for (const name of ["rust-toolchain.toml", "rust-toolchain"]) {
     assert.doesNotMatch(text(name), /^\s*(channel|targets|path)\s*=/m, name);
   }
