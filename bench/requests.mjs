@@ -7,6 +7,7 @@
 
 import { Client, slice } from "./lib/load.mjs";
 import { startOrigin } from "./lib/origin.mjs";
+import { mustKeepPromises } from "./lib/promises.mjs";
 import { baselineWorker, gateWorker, startRuntime } from "./lib/runtime.mjs";
 import { median, quantile, ratios } from "./lib/stats.mjs";
 
@@ -27,8 +28,8 @@ const PAYMENT = {
 };
 
 /** A payment under a key; its amount follows from the key, so a repeat is the same command. */
-function payment(key) {
-  const body = JSON.stringify({ ...PAYMENT, amount: 1000 + key });
+function payment(key, changes = {}) {
+  const body = JSON.stringify({ ...PAYMENT, amount: 1000 + key, ...changes });
   const headers = {
     authorization: "Bearer bench",
     "content-type": "application/json",
@@ -69,9 +70,11 @@ class Side {
     return payment(key);
   }
 
-  /** Makes the keys that are replayed. */
-  async seed() {
-    for (let key = 0; key < REPLAYED; key += 1) {
+  /** Shows that it is a gate, and makes the keys that are replayed, of which 0 is the first. */
+  async seed(origin) {
+    this.commands += 1;
+    await mustKeepPromises({ name: this.name, client: this.client, payment }, origin);
+    for (let key = 1; key < REPLAYED; key += 1) {
       expect(await this.client.send(this.#first(key)), 201, undefined);
     }
   }
@@ -94,6 +97,7 @@ export async function measureRequests(plan, tell) {
     runtime = await startRuntime([gate, baselineWorker(origin.url, gate)]);
     const sides = SIDES.map((name) => new Side(name, runtime.urls[name]));
     try {
+      for (const side of sides) await side.seed(origin);
       const cells = await rounds(plan, sides, runtime.pid, tell);
       const expected = sides.reduce((sum, side) => sum + side.commands, 0);
       const effects = await origin.effects();
@@ -118,7 +122,6 @@ async function rounds(plan, sides, pid, tell) {
   );
   const run = ({ load, parallel }, side, ms) =>
     slice({ ...side.loads[load], client: side.client, parallel, ms, pid });
-  for (const side of sides) await side.seed();
   for (const cell of cells) {
     for (const side of sides) await run(cell, side, plan.warmUpMs);
   }

@@ -18,8 +18,8 @@ function table(head, rows) {
 const LOADS = { new: "new keys", replay: "replays", pass: "pass-through" };
 
 function requestTable(cells) {
-  const head = ["ms a request", "gate", "baseline", "gate / baseline", "of processor time"];
-  head.push("p50", "baseline p50", "p95", "baseline p95");
+  const head = ["ms a request", "gate", "base", "gate / base", "of processor time"];
+  head.push("p50 gate", "base", "p95 gate", "base");
   const rows = cells.map(({ load, parallel, gate, baseline, ...all }) => [
     `${LOADS[load]}, ${parallel === 1 ? "one at a time" : `${parallel} at once`}`,
     number(gate.each_ms),
@@ -44,14 +44,15 @@ function hashTable({ times, memory }) {
   ]);
   const size = `${memory.body / 2 ** 20} MiB`;
   const grown = `${number(memory.all / 2 ** 20)} MiB`;
-  return `${table(head, rows)}\nwasm memory for ${size}: +${grown}, ${number(memory.ratio)} x the body`;
+  const note = `wasm memory for ${size}: +${grown}, ${number(memory.ratio)} x the body`;
+  return `${table(head, rows)}\n${note}`;
 }
 
 /** All results. */
 export function report({ rounds, requests, hash }) {
   const parts = [];
   if (requests) {
-    parts.push(`Requests: medians of ${rounds} rounds, ratios with their least and greatest`);
+    parts.push(`Requests: the gate and a hand-written one (base), medians of ${rounds} rounds`);
     parts.push(requestTable(requests), "");
   }
   if (hash) parts.push("Command hash: canonical form and SHA-256", hashTable(hash), "");
