@@ -8,6 +8,7 @@ import assert from "node:assert/strict";
 import { setTimeout as delay } from "node:timers/promises";
 
 import { AUTHORISED, PAYMENT, postTo, problemOf } from "./demo.mjs";
+import { rawRequest } from "./http.mjs";
 
 export const PAYMENTS = "/v1/payments";
 export const STATUS = "/.well-known/idempotency/status";
@@ -15,6 +16,20 @@ export const STATUS = "/.well-known/idempotency/status";
 /** Creates a payment under a key. */
 export function pay(gate, key, headers = {}, value = PAYMENT) {
   return postTo(gate, PAYMENTS, value, { "Idempotency-Key": key, ...headers });
+}
+
+/** The same on a raw socket, for statuses that `fetch` would act upon by itself. */
+export async function payRaw(gate, key, headers = {}, value = PAYMENT) {
+  const all = { ...AUTHORISED, "content-type": "application/json", ...headers };
+  const pairs = Object.entries({ ...all, "Idempotency-Key": key });
+  const request = { method: "POST", target: PAYMENTS, headers: pairs, body: JSON.stringify(value) };
+  return responseOf(await rawRequest(gate.url, request));
+}
+
+/** A raw answer as a `Response`. */
+export function responseOf({ status, headers, body }) {
+  const bodiless = status === 204 || status === 205 || status === 304;
+  return new Response(bodiless ? null : body, { status, headers });
 }
 
 /** The status of an operation, by key or by `{ reference }`. */
@@ -92,8 +107,7 @@ export function retryAfter(response) {
 
 /** A problem document of the gate's own, with its headers; a raw answer will do. */
 export async function refusal(gate, answer, status, code, state = "refused") {
-  const { body, headers } = answer;
-  const response = answer instanceof Response ? answer : new Response(body, { ...answer, headers });
+  const response = answer instanceof Response ? answer : responseOf(answer);
   const problem = await problemOf(response, status, code);
   assert.equal(problem.type, `${gate.url}/.well-known/idempotency/problems/${code}`);
   assert.ok(problem.title.length > 0 && problem.detail.length > 0);

@@ -10,6 +10,8 @@ import { basename, join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 
 const METADATA = "metadata.sqlite";
+const READ_AGAIN = 40;
+const READ_AGAIN_MS = 5;
 /** Tables in which the runtime keeps its own notes: they hold nothing of a record. */
 const RUNTIME_TABLES = /^(sqlite_|_cf_METADATA$)/;
 
@@ -39,7 +41,20 @@ function readClass(folder) {
     });
 }
 
+/** An object that is being emptied at this moment cannot be read for an instant. */
 function readFile(path) {
+  for (let again = READ_AGAIN; ; again -= 1) {
+    try {
+      return readTables(path);
+    } catch (error) {
+      if (!existsSync(path)) return { tables: {}, rows: 0, kv: [] };
+      if (again === 0 || error.code !== "ERR_SQLITE_ERROR") throw error;
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, READ_AGAIN_MS);
+    }
+  }
+}
+
+function readTables(path) {
   return withDatabase(path, (database) => {
     const names = database
       .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name")
