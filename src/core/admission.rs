@@ -55,7 +55,8 @@ pub fn admit(operation: &Operation, incoming: Incoming<'_>) -> Result<Admission,
     for part in &operation.scope {
         match part {
             ScopePart::Principal => {
-                identity.part(form(operation.principal), Some(&principal.0));
+                let form = format!("principal {}", operation.principal);
+                identity.part(&form, Some(&principal.0));
             }
             ScopePart::Value(part) => {
                 let value = key_value(part, incoming)?;
@@ -173,15 +174,6 @@ fn looks_like_jwt(token: &str) -> bool {
     matches!(segments, 3 | 5) && base64url && object
 }
 
-/// The form by which a principal enters the identity.
-fn form(principal: Principal) -> &'static str {
-    match principal {
-        Principal::Authorization { any: false } => "principal authorization",
-        Principal::Authorization { any: true } => "principal authorization:any",
-        Principal::None => "principal none",
-    }
-}
-
 /// The value of a part; nothing if it is absent or empty.
 fn key_value(part: &KeyPart, incoming: Incoming<'_>) -> Result<Option<String>, Problem> {
     let malformed =
@@ -295,6 +287,27 @@ impl KeyPart {
     }
 }
 
+/// The form by which a principal enters the identity.
+impl std::fmt::Display for Principal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Authorization { any: false } => "authorization",
+            Self::Authorization { any: true } => "authorization:any",
+            Self::None => "none",
+        })
+    }
+}
+
+impl std::fmt::Display for ScopePart {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Principal => f.write_str("principal"),
+            Self::Value(part) => part.fmt(f),
+        }
+    }
+}
+
+/// The form by which a part enters the identity.
 impl std::fmt::Display for KeyPart {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {

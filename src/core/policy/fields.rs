@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::operation::Common;
 use super::reader::{Faults, Field, Names, Table, status, wrong_type};
 use super::{
-    AfterExpiry, AfterWait, Keep, KeepReply, OnMismatch, OnRepeat, OutcomeLists, Statuses,
+    AfterExpiry, AfterWait, Effect, Keep, KeepReply, OnMismatch, OnRepeat, OutcomeLists, Statuses,
     WhenAbsent, WhileRunning,
 };
 use crate::core::code::Code;
@@ -183,6 +183,16 @@ pub(super) fn after_expiry(table: &Table<'_>, faults: &mut Faults) -> Option<Aft
     table
         .choice("after_expiry", &built, &[], faults)
         .or(AfterExpiry::Refuse)
+}
+
+pub(super) fn effect(table: &Table<'_>, faults: &mut Faults) -> Option<Effect> {
+    let effects = [
+        ("at_most_once", Effect::AtMostOnce),
+        ("at_least_once", Effect::AtLeastOnce),
+    ];
+    table
+        .choice("effect", &effects, &[], faults)
+        .or(Effect::AtMostOnce)
 }
 
 pub(super) fn outcomes(table: &Table<'_>, faults: &mut Faults) -> Option<OutcomeLists> {

@@ -15,6 +15,7 @@ mod spelling;
 mod statuses;
 mod target;
 mod values;
+pub mod warnings;
 
 pub use reader::PolicyError;
 pub use route::{Found, Params, Route};
@@ -142,6 +143,8 @@ pub struct Operation {
     pub on_repeat: OnRepeat,
     /// What the same command gets while the first is still running.
     pub while_running: WhileRunning,
+    /// How often the effect may happen.
+    pub effect: Effect,
     /// How long an attempt may take before its outcome counts as unknown.
     pub lease: Span,
     /// How long callers wait for the head of the origin's answer.
@@ -281,6 +284,15 @@ pub enum AfterExpiry {
     Execute,
     /// It is refused until the tombstone ends.
     Refuse,
+}
+
+/// How often the effect of a command may happen; it sets the default of [`Recovery`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Effect {
+    /// More often than once does no harm: reports, messages.
+    AtLeastOnce,
+    /// Never twice: money, orders.
+    AtMostOnce,
 }
 
 /// What happens to an unknown outcome.

@@ -108,7 +108,8 @@ fn whole(
         .or(1 << 20);
     let keep = fields::keep(table, on_repeat, faults);
     let after_expiry = fields::after_expiry(table, faults);
-    let recovery = recovery::read(table, lease, draft.routes.as_deref(), faults);
+    let effect = fields::effect(table, faults);
+    let recovery = recovery::read(table, effect, lease, draft.routes.as_deref(), faults);
     let recipe = recipe::read(table, faults);
     check_headers(table, key.as_deref(), recipe.as_ref(), faults);
     let outcomes = fields::outcomes(table, faults);
@@ -123,6 +124,7 @@ fn whole(
         on_mismatch: on_mismatch?,
         on_repeat: on_repeat?,
         while_running: while_running?,
+        effect: effect?,
         lease: lease?,
         origin_timeout: origin_timeout?,
         max_body: max_body?,

@@ -7,7 +7,7 @@
 use serde_json::Value;
 
 use super::reader::{Faults, Field, Names, Table, quote, status, wrong_type};
-use super::{Recovery, Route};
+use super::{Effect, Recovery, Route};
 use crate::core::command::Pointer;
 use crate::core::recovery::{Placeholder, Reconcile, Rule, Ruling, Template, Test};
 use crate::core::time::Span;
@@ -53,12 +53,15 @@ enum Then {
 /// Reads `recovery`, whose default is all that `effect` decides.
 pub(super) fn read(
     table: &Table<'_>,
+    effect: Option<Effect>,
     lease: Option<Span>,
     routes: Option<&[Route]>,
     faults: &mut Faults,
 ) -> Option<Recovery> {
-    let effects = [("at_most_once", Then::Hold), ("at_least_once", Then::Rerun)];
-    let default = table.choice("effect", &effects, &[], faults).or(Then::Hold);
+    let default = effect.map(|effect| match effect {
+        Effect::AtMostOnce => Then::Hold,
+        Effect::AtLeastOnce => Then::Rerun,
+    });
     let inner = match table.table("recovery", &NAMES, faults) {
         Field::Absent => return default.map(plain),
         Field::Faulty => return None,
