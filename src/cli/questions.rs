@@ -1,0 +1,336 @@
+//! The seven design questions, answered by an operation in plain words.
+//!
+//! Owns the words alone: every fact is read from the typed policy, and every choice is an
+//! exhaustive match, so that a new choice cannot go unmentioned.
+
+use super::words::{list, size, span};
+use crate::core::code::Code;
+use crate::core::command::{QueryRule, Recipe, WhenMalformed};
+use crate::core::policy::{
+    AfterExpiry, AfterWait, Effect, KeepReply, KeyPart, OnMismatch, OnRepeat, Operation, Principal,
+    Recovery, ScopePart, WhenAbsent, WhileRunning,
+};
+use crate::core::reply::LARGEST_KEPT;
+use crate::core::time::Span;
+
+/// A question: its name in JSON, its heading, its answer.
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct Question {
+    pub(super) name: &'static str,
+    pub(super) heading: &'static str,
+    pub(super) answer: String,
+}
+
+/// All seven, in the order of the documentation.
+pub(super) fn answers(operation: &Operation) -> [Question; 7] {
+    let question = |name, heading, answer| Question {
+        name,
+        heading,
+        answer,
+    };
+    [
+        question("scope", "1 scope", scope(operation)),
+        question("operation", "2 operation", identity(operation)),
+        question("mismatch", "3 same key", same_key(operation)),
+        question("concurrency", "4 at once", concurrency(operation)),
+        question("stored", "5 stored", stored(operation)),
+        question("expiry", "6 expiry", expiry(operation)),
+        question("recovery", "7 unknown", recovery(operation)),
+    ]
+}
+
+/// An answer of the gate, with the status that this operation gives it.
+fn told(operation: &Operation, code: Code) -> String {
+    format!("{} {}", operation.statuses.status(code), code.wire())
+}
+
+fn scope(operation: &Operation) -> String {
+    let parts: Vec<String> = operation
+        .scope
+        .iter()
+        .map(|part| match part {
+            ScopePart::Principal => principal(operation.principal).to_owned(),
+            ScopePart::Value(part) => place(part),
+        })
+        .collect();
+    let missing = match operation.principal {
+        Principal::Authorization { .. } => format!(
+            " A request without credentials gets {}.",
+            told(operation, Code::PrincipalMissing)
+        ),
+        Principal::None => String::new(),
+    };
+    if parts.is_empty() {
+        return "One set of keys for everybody: a key means the same whoever sends it.".to_owned();
+    }
+    let parts = list(&parts);
+    format!("Keys belong to {parts}: the same key from elsewhere is another one.{missing}")
+}
+
+fn principal(principal: Principal) -> &'static str {
+    match principal {
+        Principal::Authorization { any: false } => {
+            "the caller (digest of the header Authorization, opaque credentials only)"
+        }
+        Principal::Authorization { any: true } => {
+            "the caller (digest of the header Authorization, whatever it holds)"
+        }
+        Principal::None => "nobody in particular",
+    }
+}
+
+fn place(part: &KeyPart) -> String {
+    match part {
+        KeyPart::Header(name) => format!("the header {name}"),
+        KeyPart::Query(name) => format!("the query parameter {name}"),
+        KeyPart::Path(name) => format!("the path parameter {name}"),
+    }
+}
+
+fn identity(operation: &Operation) -> String {
+    let places: Vec<String> = operation.key.iter().map(place).collect();
+    let absent = match operation.when_absent {
+        WhenAbsent::Refuse => format!("is refused: {}", told(operation, Code::KeyMissing)),
+        WhenAbsent::Pass => "goes to the origin unprotected, marked bypassed".to_owned(),
+    };
+    format!(
+        "The name of the operation is part of the identity: one key under two operations is two \
+         keys. The key is {}. A request without it {absent}.",
+        list(&places),
+    )
+}
+
+fn same_key(operation: &Operation) -> String {
+    let other = match operation.on_mismatch {
+        OnMismatch::Refuse => format!(
+            "Another command under a used key is refused: {}.",
+            told(operation, Code::KeyReused)
+        ),
+        OnMismatch::Replay => {
+            "Another command under a used key gets the first answer, marked as a mismatch."
+                .to_owned()
+        }
+        OnMismatch::Ignore => "The key alone counts: the content is not compared.".to_owned(),
+    };
+    let repeat = match operation.on_repeat {
+        OnRepeat::Replay => "The same command again gets the stored answer.".to_owned(),
+        OnRepeat::Refuse => format!(
+            "The same command again is refused after a success ({}) and runs again after a \
+             failure.",
+            told(operation, Code::Duplicate)
+        ),
+        OnRepeat::Acknowledge => "The same command again gets the stored status after a success, \
+                                  is dropped, and runs again after a failure."
+            .to_owned(),
+    };
+    match operation.on_mismatch {
+        OnMismatch::Ignore => format!("{other} {repeat}"),
+        OnMismatch::Refuse | OnMismatch::Replay => {
+            format!("{other} {repeat} {}", command(&operation.recipe))
+        }
+    }
+}
+
+fn command(recipe: &Recipe) -> String {
+    let mut parts: Vec<String> = Vec::new();
+    if recipe.target {
+        parts.extend(["method".to_owned(), "path".to_owned()]);
+    }
+    match &recipe.query {
+        QueryRule::All => parts.push("the query".to_owned()),
+        QueryRule::Names(names) => {
+            parts.push(format!("the query parameters {}", list(names)));
+        }
+        QueryRule::None => {}
+    }
+    if !recipe.headers.is_empty() {
+        parts.push(format!("the headers {}", list(&recipe.headers)));
+    }
+    parts.extend(["media type".to_owned(), "body".to_owned()]);
+    let rules: Vec<String> = [
+        (
+            "without",
+            recipe.ignore.iter().map(ToString::to_string).collect(),
+        ),
+        (
+            "decimals at",
+            recipe.decimals.iter().map(ToString::to_string).collect(),
+        ),
+        (
+            "letter case ignored at",
+            recipe.casefold.iter().map(ToString::to_string).collect(),
+        ),
+        (
+            "times at",
+            recipe
+                .timestamps
+                .iter()
+                .map(|(at, _)| at.to_string())
+                .collect(),
+        ),
+        (
+            "defaults at",
+            recipe
+                .defaults
+                .iter()
+                .map(|(at, _)| at.to_string())
+                .collect(),
+        ),
+        (
+            "echoed, not compared,",
+            recipe.echo.iter().map(ToString::to_string).collect(),
+        ),
+    ]
+    .into_iter()
+    .filter(|(_, pointers): &(&str, Vec<String>)| !pointers.is_empty())
+    .map(|(rule, pointers)| format!("{rule} {}", list(&pointers)))
+    .collect();
+    let rules = if rules.is_empty() {
+        String::new()
+    } else {
+        format!(" ({})", rules.join("; "))
+    };
+    let malformed = match recipe.when_malformed {
+        WhenMalformed::Refuse => "is refused",
+        WhenMalformed::Bytes => "is compared byte by byte",
+    };
+    let earlier: Vec<String> = recipe
+        .earlier
+        .iter()
+        .map(|it| it.version.to_string())
+        .collect();
+    let earlier = if earlier.is_empty() {
+        String::new()
+    } else {
+        format!(", and still knows {}", list(&earlier))
+    };
+    format!(
+        "What counts: {}{rules}; recipe version {}{earlier}. A malformed body {malformed}.",
+        list(&parts),
+        recipe.version,
+    )
+}
+
+fn concurrency(operation: &Operation) -> String {
+    let pending = told(operation, Code::InProgress);
+    let conflict = format!("{} in_progress", operation.statuses.conflict());
+    let gets = match operation.while_running {
+        WhileRunning::Wait { for_, then } => {
+            let then = match then {
+                AfterWait::Pending => pending,
+                AfterWait::Conflict => conflict,
+            };
+            format!(
+                "waits up to {} for the first answer, then gets {then}",
+                span(for_)
+            )
+        }
+        WhileRunning::Pending => format!("gets {pending} at once"),
+        WhileRunning::Conflict => format!("gets {conflict} at once"),
+    };
+    format!(
+        "One attempt runs at a time. A repeat that comes meanwhile {gets}. An attempt has {}; \
+         callers wait {} for the origin, then get {}.",
+        span(operation.lease),
+        span(operation.origin_timeout),
+        told(operation, Code::OriginTimeout),
+    )
+}
+
+fn stored(operation: &Operation) -> String {
+    let keep = operation.keep;
+    let reply = match keep.reply {
+        KeepReply::Full => format!(
+            "Status, entity headers and body of the answer, up to {}, unencrypted.",
+            size(keep.max_reply.min(LARGEST_KEPT))
+        ),
+        KeepReply::None => "The outcome, status and location, but no body.".to_owned(),
+    };
+    let missing = match operation.on_repeat {
+        OnRepeat::Replay => format!(
+            " A repeat whose answer is not kept gets {}.",
+            told(operation, Code::ReplyUnavailable)
+        ),
+        OnRepeat::Acknowledge | OnRepeat::Refuse => String::new(),
+    };
+    format!(
+        "{reply}{missing} A request body may have {}.",
+        size(operation.max_body)
+    )
+}
+
+fn expiry(operation: &Operation) -> String {
+    let keep = operation.keep;
+    let forgotten = format!(
+        "{} after completion the key is forgotten and the command would run again.",
+        span(keep.tombstone)
+    );
+    match operation.on_repeat {
+        OnRepeat::Acknowledge | OnRepeat::Refuse => {
+            format!("There is no reply to expire. {forgotten}")
+        }
+        OnRepeat::Replay => {
+            let after = match operation.after_expiry {
+                AfterExpiry::Refuse => {
+                    format!("a repeat is refused: {}", told(operation, Code::KeyExpired))
+                }
+                AfterExpiry::Execute => "a repeat runs as a new operation".to_owned(),
+            };
+            format!(
+                "The answer can be replayed for {}; then {after}. {forgotten}",
+                span(keep.for_)
+            )
+        }
+    }
+}
+
+/// The pauses between probes; the last one repeats.
+fn pauses(schedule: &[Span]) -> String {
+    let spans: Vec<String> = schedule.iter().map(|pause| span(*pause)).collect();
+    format!("{} (repeated)", spans.join(", "))
+}
+
+fn recovery(operation: &Operation) -> String {
+    let effect = match operation.effect {
+        Effect::AtMostOnce => "The effect must not happen twice",
+        Effect::AtLeastOnce => "The effect may happen more than once",
+    };
+    let pending = told(operation, Code::OutcomeUnknown);
+    let then = match &operation.recovery {
+        Recovery::Hold => format!(
+            "an outcome that nobody knows stays unknown, repeats get {pending}, and nothing runs \
+             again until the origin's late answer or an operator settles it"
+        ),
+        Recovery::Rerun => format!(
+            "an outcome that nobody knows lets the same command run again once its call is over; \
+             until then repeats get {pending}"
+        ),
+        Recovery::Reconcile(reconcile) => format!(
+            "an outcome that nobody knows is looked up at the origin after {}, nothing runs again \
+             until it says \"not applied\" (believed {} after the outcome became unknown), and \
+             repeats get {pending}; after {} the record needs an operator",
+            pauses(&reconcile.schedule),
+            span(reconcile.settle_after),
+            span(reconcile.escalate_after),
+        ),
+    };
+    let lists = &operation.outcomes;
+    let lists: Vec<String> = [
+        ("final failures", &lists.final_),
+        ("certainly without effect", &lists.retryable),
+        ("outcome unknown", &lists.ambiguous),
+    ]
+    .into_iter()
+    .filter(|(_, statuses)| !statuses.is_empty())
+    .map(|(meaning, statuses)| {
+        let statuses: Vec<String> = statuses.iter().map(ToString::to_string).collect();
+        format!("{} as {meaning}", list(&statuses))
+    })
+    .collect();
+    let read = if lists.is_empty() {
+        String::new()
+    } else {
+        format!(" Statuses of the origin are read: {}.", lists.join("; "))
+    };
+    format!("{effect}: {then}.{read}")
+}
