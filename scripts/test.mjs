@@ -31,7 +31,7 @@ function testFiles(folder, ending) {
 async function hostTests(filter) {
   if (testFiles("tests", ".rs").length === 0) throw new Failure("there are no tests in tests/*.rs");
   say("tests on the host");
-  await cargo("test", "--locked", ...(filter ? [filter] : []));
+  await cargo("test", "--locked", "--features", "cli", ...(filter ? [filter] : []));
 }
 
 async function workerTests(filter = "") {

@@ -1,10 +1,10 @@
 // Cargo for the host: the crate's tests, clippy and rustfmt run on the user's own toolchain, or on
 // the pinned one where rustup has it and the default one is too old for the crate.
 
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { inRoot, outerPath } from "./paths.mjs";
 import { RUST } from "./pins.mjs";
-import { Failure, read, show } from "./proc.mjs";
+import { Failure, read, run, show } from "./proc.mjs";
 
 const oldest = () =>
   readFileSync(inRoot("Cargo.toml"), "utf8").match(/^rust-version = "1\.(\d+)/m)?.[1] ?? "0";
@@ -24,4 +24,16 @@ async function hostEnv() {
 /** Runs cargo in sight of the user; fails if it fails. */
 export async function cargo(...args) {
   await show("cargo", args, { env: await hostEnv() });
+}
+
+/** Runs the crate's own command line in sight of the user, and gives its exit code. */
+export async function oncegate(...args) {
+  const env = await hostEnv();
+  const flags = ["--quiet", "--locked", "--features", "cli"];
+  // Quiet, because its output may be read by a program; the first time that is a long silence.
+  if (!existsSync(inRoot("target", "debug", "oncegate"))) {
+    process.stderr.write("oncegate: compiling the command line (about a minute) ...\n");
+  }
+  const { code } = await run("cargo", ["run", ...flags, "--", ...args], { env, inherit: true });
+  return code;
 }
