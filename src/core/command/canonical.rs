@@ -4,13 +4,16 @@
 //! never keeps a copy of what it can borrow. It is correct because every part is either canonical
 //! itself or the bytes as they are, and the kind of the body is a part of its own.
 
+use super::coding;
 use super::form;
 use super::json;
 use super::media::{self, Kind, Media};
+use super::multipart::{self, Multipart};
 use super::recipe::{QueryRule, Recipe, WhenMalformed};
 use super::rules::Rules;
 use super::sink::{Digest, Hasher, Sink, sha256};
 use super::{ALGORITHM, Command, Malformed};
+use std::borrow::Cow;
 
 /// The canonical form of a command.
 #[derive(Debug)]
@@ -40,17 +43,23 @@ pub struct Canonical<'a> {
 pub enum Body<'a> {
     /// No body, whatever its media type.
     Empty,
-    /// Bytes as they are.
-    Bytes(&'a [u8]),
+    /// Bytes as they are: borrowed means as they were sent.
+    Bytes(Cow<'a, [u8]>),
     /// The canonical text of a form.
     Form(Vec<u8>),
     /// Canonical JSON.
     Json(JsonBody),
+    /// The parts of a form with files.
+    Multipart(MultipartBody<'a>),
 }
 
 /// Canonical JSON, written out on demand.
 #[derive(Debug)]
 pub struct JsonBody(json::Document);
+
+/// The parts of a form with files, written out on demand.
+#[derive(Debug)]
+pub struct MultipartBody<'a>(Multipart<'a>);
 
 impl Body<'_> {
     /// The name of the kind, as it is hashed.
@@ -61,6 +70,7 @@ impl Body<'_> {
             Self::Bytes(_) => "bytes",
             Self::Form(_) => "form",
             Self::Json(_) => "json",
+            Self::Multipart(_) => "multipart",
         }
     }
 
@@ -71,19 +81,18 @@ impl Body<'_> {
             Self::Bytes(bytes) => out.put(bytes),
             Self::Form(text) => out.put(text),
             Self::Json(document) => document.0.write(out),
+            Self::Multipart(parts) => parts.0.write(out),
         }
     }
 
     /// The digest of the canonical bytes; `raw` is the one of the body as it was sent.
-    fn digest(&self, sent: &[u8], raw: &Digest) -> Digest {
-        match self {
-            Self::Bytes(bytes) if std::ptr::eq(*bytes, sent) => *raw,
-            Self::Empty | Self::Bytes(_) | Self::Form(_) | Self::Json(_) => {
-                let mut out = Hasher::default();
-                self.write(&mut out);
-                out.finish()
-            }
+    fn digest(&self, raw: &Digest) -> Digest {
+        if matches!(self, Self::Bytes(Cow::Borrowed(_))) {
+            return *raw;
         }
+        let mut out = Hasher::default();
+        self.write(&mut out);
+        out.finish()
     }
 }
 
@@ -115,12 +124,12 @@ impl Canonical<'_> {
     }
 
     /// The digest of everything; `raw` is the digest of the body as it was sent.
-    pub(super) fn digest(&self, sent: &[u8], raw: &Digest) -> Digest {
+    pub(super) fn digest(&self, raw: &Digest) -> Digest {
         let mut out = Hasher::default();
         self.parts()
             .iter()
             .for_each(|(_, part)| out.part(part.as_deref()));
-        out.part(Some(&self.body.digest(sent, raw)));
+        out.part(Some(&self.body.digest(raw)));
         out.finish()
     }
 }
@@ -133,8 +142,9 @@ impl Recipe {
     pub fn canonical<'a>(&self, command: &Command<'a>) -> Result<Canonical<'a>, Malformed> {
         let rules = Rules::of(self);
         let media = command.header("content-type").map(media::parse);
-        let empty = command.body.is_empty();
-        let body = self.body(command, media.as_ref(), rules.as_ref())?;
+        let (body, coding) = self.body(command, media.as_ref(), rules.as_ref())?;
+        let empty = matches!(body, Body::Empty);
+        // A command without a body may be in its query: then the rules speak of that.
         let rules = rules.as_ref().filter(|_| empty);
         let query = match &self.query {
             QueryRule::None => None,
@@ -143,7 +153,6 @@ impl Recipe {
                 Some(form::canonical(query, chosen, rules)?)
             }
         };
-        let names = self.header_names();
         let header = |name: String| {
             let value = command.header(&name);
             (name, value)
@@ -154,30 +163,60 @@ impl Recipe {
             method: self.target.then_some(command.method),
             path: self.target.then_some(command.path),
             query,
-            headers: names.into_iter().map(header).collect(),
+            headers: self.header_names().into_iter().map(header).collect(),
             media_type: media.filter(|_| !empty).map(|media| media.text),
-            coding: None,
+            coding,
             body,
         })
     }
 
+    /// The body, and the codings that it still has.
     fn body<'a>(
         &self,
         command: &Command<'a>,
         media: Option<&Media>,
         rules: Option<&Rules>,
-    ) -> Result<Body<'a>, Malformed> {
-        if command.body.is_empty() {
-            return Ok(Body::Empty);
+    ) -> Result<(Body<'a>, Option<String>), Malformed> {
+        let sent = Cow::Borrowed(command.body);
+        if sent.is_empty() {
+            return Ok((Body::Empty, None));
+        }
+        let names = command
+            .header("content-encoding")
+            .map(coding::names)
+            .unwrap_or_default();
+        let bytes = self.when_malformed == WhenMalformed::Bytes;
+        let (body, coding) = if names.is_empty() {
+            (sent, None)
+        } else {
+            match coding::decode(&names, command.body, command.max_decoded) {
+                Ok(decoded) => decoded,
+                Err(_) if bytes => return Ok((Body::Bytes(sent), Some(names.join(",")))),
+                Err(fault) => return Err(fault),
+            }
+        };
+        if body.is_empty() {
+            return Ok((Body::Empty, None));
+        }
+        if coding.is_some() {
+            return Ok((Body::Bytes(body), coding));
         }
         let read = match media.map_or(&Kind::Bytes, |media| &media.kind) {
-            Kind::Bytes | Kind::Multipart(_) => Ok(Body::Bytes(command.body)),
-            Kind::Form => form::canonical(command.body, &QueryRule::All, rules).map(Body::Form),
-            Kind::Json => json::read(command.body, rules).map(|read| Body::Json(JsonBody(read))),
+            Kind::Bytes => return Ok((Body::Bytes(body), None)),
+            Kind::Form => form::canonical(&body, &QueryRule::All, rules).map(Body::Form),
+            Kind::Json => json::read(&body, rules).map(|read| Body::Json(JsonBody(read))),
+            Kind::Multipart(boundary) => match multipart::read(&body, boundary.as_deref(), rules) {
+                Ok(parts) => {
+                    let body = MultipartBody(Multipart::new(body, parts));
+                    return Ok((Body::Multipart(body), None));
+                }
+                Err(fault) => Err(fault),
+            },
         };
-        match (read, self.when_malformed) {
-            (Err(_), WhenMalformed::Bytes) => Ok(Body::Bytes(command.body)),
-            (read, _) => read,
+        match read {
+            Ok(read) => Ok((read, None)),
+            Err(_) if bytes => Ok((Body::Bytes(body), None)),
+            Err(fault) => Err(fault),
         }
     }
 

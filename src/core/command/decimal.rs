@@ -21,15 +21,38 @@ fn digits(text: &[u8]) -> (&[u8], &[u8]) {
     text.split_at_checked(count).unwrap_or((text, &[]))
 }
 
+/// Reads the number at the start of `text` and appends its canonical spelling; gives what follows.
+///
+/// If there is none, gives what follows the part that was still right.
+pub(super) fn copy<'a>(text: &'a [u8], out: &mut Vec<u8>) -> Result<&'a [u8], &'a [u8]> {
+    // Most numbers are short integers that are canonical as they are.
+    let (_, unsigned) = sign(text);
+    let (whole, rest) = digits(unsigned);
+    if let ([b'1'..=b'9', ..], [.., b'1'..=b'9']) = (whole, whole)
+        && !matches!(rest, [b'.' | b'e' | b'E', ..])
+    {
+        let length = text.len().saturating_sub(rest.len());
+        out.extend_from_slice(text.get(..length).unwrap_or_default());
+        return Ok(rest);
+    }
+    let (decimal, rest) = Decimal::read(text)?;
+    decimal.write(out);
+    Ok(rest)
+}
+
+fn sign(text: &[u8]) -> (bool, &[u8]) {
+    match text {
+        [b'-', rest @ ..] => (true, rest),
+        _ => (false, text),
+    }
+}
+
 impl<'a> Decimal<'a> {
     /// Reads the number at the start of `text`; gives it and what follows.
     ///
     /// If there is none, gives what follows the part that was still right.
     pub(super) fn read(text: &'a [u8]) -> Result<(Self, &'a [u8]), &'a [u8]> {
-        let (negative, rest) = match text {
-            [b'-', rest @ ..] => (true, rest),
-            _ => (false, text),
-        };
+        let (negative, rest) = sign(text);
         let (whole, rest) = match rest {
             [b'0', after @ ..] => (rest.get(..1).unwrap_or_default(), after),
             _ => digits(rest),
@@ -126,58 +149,75 @@ impl<'a> Decimal<'a> {
             out.push(b'0');
             return;
         }
-        let exponent = sum(
+        write_sum(
             self.exponent_negative,
             self.exponent,
             whole_zeros,
             fraction_length,
+            out,
         );
-        if exponent != b"0" {
-            out.push(b'e');
-            out.extend_from_slice(&exponent);
-        }
     }
 }
 
-/// `exponent + up - down`, as decimal text without leading zeros or a `+`.
-fn sum(negative: bool, exponent: &[u8], up: usize, down: usize) -> Vec<u8> {
+/// Appends `e` and `exponent + up - down` without leading zeros or a `+`, or nothing for 0.
+fn write_sum(negative: bool, exponent: &[u8], up: usize, down: usize, out: &mut Vec<u8>) {
     let first = exponent
         .iter()
         .position(|byte| *byte != b'0')
         .unwrap_or(exponent.len());
     let exponent = exponent.get(first..).unwrap_or_default();
-    let delta = i128::try_from(up).unwrap_or(i128::MAX);
-    let delta = delta.saturating_sub(i128::try_from(down).unwrap_or(i128::MAX));
-    // Up to 36 digits fit into an i128 with room for the delta.
-    if exponent.len() <= 36 {
-        let magnitude = exponent.iter().fold(0_i128, |value, byte| {
+    let delta = i64::try_from(up).unwrap_or(i64::MAX);
+    let delta = delta.saturating_sub(i64::try_from(down).unwrap_or(i64::MAX));
+    // Up to 17 digits fit into 64 bits with room for the delta, which is below the body's length.
+    if exponent.len() <= 17 {
+        let magnitude = exponent.iter().fold(0_i64, |value, byte| {
             value
                 .saturating_mul(10)
-                .saturating_add(i128::from(byte.saturating_sub(b'0')))
+                .saturating_add(i64::from(byte.saturating_sub(b'0')))
         });
         let value = if negative {
             magnitude.saturating_neg()
         } else {
             magnitude
         };
-        return value.saturating_add(delta).to_string().into_bytes();
+        let value = value.saturating_add(delta);
+        if value != 0 {
+            out.push(b'e');
+            write_integer(value, out);
+        }
+        return;
+    }
+    out.push(b'e');
+    if negative {
+        out.push(b'-');
     }
     // So long a magnitude outweighs any delta: the sign stays.
     let grows = (delta < 0) == negative;
-    let mut out = shifted(exponent, delta.unsigned_abs(), grows);
-    if negative {
-        out.insert(0, b'-');
+    out.extend_from_slice(&shifted(exponent, delta.unsigned_abs(), grows));
+}
+
+/// Appends an integer, without the cost of a formatter.
+fn write_integer(value: i64, out: &mut Vec<u8>) {
+    if value < 0 {
+        out.push(b'-');
     }
-    out
+    let mut rest = value.unsigned_abs();
+    let start = out.len();
+    while rest > 0 || out.len() == start {
+        let digit = u8::try_from(rest % 10).unwrap_or(0);
+        out.push(digit.saturating_add(b'0'));
+        rest /= 10;
+    }
+    out.get_mut(start..).unwrap_or_default().reverse();
 }
 
 /// `magnitude + delta`, or `magnitude - delta` for a magnitude above the delta.
-fn shifted(magnitude: &[u8], mut delta: u128, grows: bool) -> Vec<u8> {
+fn shifted(magnitude: &[u8], mut delta: u64, grows: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(magnitude.len().saturating_add(2));
     let mut carry = 0_u8;
     for byte in magnitude.iter().rev() {
-        let step = u8::try_from(delta.checked_rem(10).unwrap_or(0)).unwrap_or(0);
-        delta = delta.checked_div(10).unwrap_or(0);
+        let step = u8::try_from(delta % 10).unwrap_or(0);
+        delta /= 10;
         let digit = byte.saturating_sub(b'0');
         let other = step.saturating_add(carry);
         let (value, next) = if grows {

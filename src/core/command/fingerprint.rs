@@ -82,7 +82,7 @@ impl Recipe {
         Ok(Fingerprint {
             version: self.version,
             recipe: self.digest(),
-            digest: canonical.digest(command.body, &body),
+            digest: canonical.digest(&body),
             raw: Self::raw(command, &headers, &body),
             headers,
         })

@@ -90,9 +90,12 @@ pub(super) fn parameters(text: &str) -> Option<Vec<(String, String)>> {
         let (value, after) = match after.strip_prefix('"') {
             Some(quoted) => unquote(quoted)?,
             None => {
-                let end = after.find([';', ' ', '\t']).unwrap_or(after.len());
-                let (value, after) = after.split_at_checked(end)?;
-                (is_token(value).then(|| value.to_owned())?, after)
+                // Wider than a token: some clients send boundaries such as `a=b` without quotes.
+                let end = after
+                    .find([';', ' ', '\t', ',', '"'])
+                    .unwrap_or(after.len());
+                let (value, after) = after.split_at_checked(end).filter(|_| end > 0)?;
+                (value.to_owned(), after)
             }
         };
         found.push((name.to_ascii_lowercase(), value));
@@ -161,6 +164,8 @@ mod tests {
         let form = parse("multipart/form-data; boundary=\"a b\"");
         assert_eq!(form.text, "multipart/form-data");
         assert_eq!(form.kind, Kind::Multipart(Some(b"a b".to_vec())));
+        let bare = parse("multipart/form-data; boundary==_a'b:c/d=");
+        assert_eq!(bare.kind, Kind::Multipart(Some(b"=_a'b:c/d=".to_vec())));
         assert_eq!(parse("multipart/form-data").kind, Kind::Multipart(None));
         let twice = parse("multipart/form-data; boundary=a; boundary=b");
         assert_eq!(twice.kind, Kind::Multipart(None));

@@ -9,6 +9,7 @@
 //! `docs/command-hash.md` specifies the hash for other languages; `tests/vectors` pins it.
 
 mod canonical;
+mod coding;
 mod decimal;
 pub mod echo;
 mod field;
@@ -16,14 +17,16 @@ mod fingerprint;
 mod form;
 mod json;
 mod media;
+mod multipart;
 mod pointer;
 mod recipe;
 mod rules;
 mod sink;
+mod timestamp;
 
 use std::fmt;
 
-pub use canonical::{Body, Canonical};
+pub use canonical::{Body, Canonical, JsonBody, MultipartBody};
 pub use fingerprint::{Basis, Fingerprint, Judgement, Verdict};
 pub use json::{identity_value, source};
 pub use pointer::Pointer;

@@ -6,10 +6,12 @@
 //! objects whose members must change places; they do so while the text is written out. So time
 //! and memory stay linear in the body.
 
+mod members;
 mod reader;
 #[cfg(test)]
 mod tests;
 mod text;
+mod value;
 
 use super::Malformed;
 use super::pointer::Pointer;

@@ -15,11 +15,32 @@ fn special(byte: u8) -> bool {
     byte == b'"' || byte == b'\\' || byte < 0x20
 }
 
-/// The length of the stretch that can be copied.
+/// The length of the stretch that can be copied: up to the first `"`, `\` or control character.
 fn plain(text: &[u8]) -> usize {
-    text.iter()
+    const ONES: u64 = u64::from_le_bytes([0x01; 8]);
+    const HIGH: u64 = u64::from_le_bytes([0x80; 8]);
+    const QUOTE: u64 = u64::from_le_bytes([b'"'; 8]);
+    const BACKSLASH: u64 = u64::from_le_bytes([b'\\'; 8]);
+    const SPACE: u64 = u64::from_le_bytes([b' '; 8]);
+    // Eight bytes a step. `x - n` borrows into the high bit of each byte below n; a byte above the
+    // first such one may be marked wrongly, so the marks only say that the step has one.
+    let (eights, rest) = text.as_chunks::<8>();
+    let mut length = 0_usize;
+    for eight in eights {
+        let x = u64::from_le_bytes(*eight);
+        let below = |x: u64, n: u64| x.wrapping_sub(n) & !x & HIGH;
+        let marks = below(x, SPACE) | below(x ^ QUOTE, ONES) | below(x ^ BACKSLASH, ONES);
+        if marks != 0 {
+            let first = usize::try_from(marks.trailing_zeros() / 8).unwrap_or(0);
+            return length.saturating_add(first);
+        }
+        length = length.saturating_add(8);
+    }
+    let rest = rest
+        .iter()
         .position(|byte| special(*byte))
-        .unwrap_or(text.len())
+        .unwrap_or(rest.len());
+    length.saturating_add(rest)
 }
 
 /// Reads a string whose opening quote is already taken and appends it with both quotes; gives what
@@ -171,4 +192,14 @@ pub(super) fn scalars(inside: &[u8]) -> impl Iterator<Item = u8> + '_ {
         rest = after;
         u8::try_from(character?).ok()
     })
+}
+
+/// The bytes of a canonical string, unescaped one by one.
+pub(super) fn scalars_of(quoted: &[u8]) -> impl Iterator<Item = u8> + '_ {
+    let inside = quoted.get(1..).unwrap_or_default();
+    scalars(
+        inside
+            .get(..inside.len().saturating_sub(1))
+            .unwrap_or_default(),
+    )
 }
