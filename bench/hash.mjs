@@ -7,9 +7,11 @@ import { join } from "node:path";
 import { inRoot } from "../scripts/lib/paths.mjs";
 import { HASH_BUILD } from "./hash-worker/build.mjs";
 import { body, kinds } from "./hash-worker/corpus.mjs";
+import { busiestSince, cpuOf } from "./lib/cpu.mjs";
 import { module, startRuntime } from "./lib/runtime.mjs";
 import { median, ratios } from "./lib/stats.mjs";
 
+const SIDES = ["rust", "javascript"];
 const KIB = 1024;
 const LARGEST = 1024 * KIB;
 /** Bodies of the kind that people send, then one of each other kind, which say where time goes. */
@@ -47,12 +49,13 @@ export async function measureHash(plan, tell) {
   };
   try {
     // First of all, on an instance that has seen nothing large; a small body warms it up.
-    await ask(body("orders", KIB), { memory: 1 });
-    const memory = await ask(body("orders", LARGEST), { memory: CALLS });
+    await ask(body("orders", KIB), { task: "memory", calls: 1 });
+    const memory = await ask(body("orders", LARGEST), { task: "memory", calls: CALLS });
     const times = [];
     for (const [kind, size] of BODIES) {
-      const question = { rounds: plan.hashRounds, batch_ms: plan.batchMs };
-      times.push(summary(kind, size, await ask(body(kind, size), question)));
+      const bytes = body(kind, size);
+      const samples = await rounds(plan, runtime.pid, (question) => ask(bytes, question));
+      times.push(summary(kind, size, samples));
       tell(`hash: ${kind}, ${size / KIB} KiB`);
     }
     return { times, memory: { body: LARGEST, ...memory, ratio: memory.all / LARGEST } };
@@ -61,12 +64,33 @@ export async function measureHash(plan, tell) {
   }
 }
 
+/** Batches of both sides in turns: the time of a call on the wall and of the processor (ms). */
+async function rounds(plan, pid, ask) {
+  const samples = {};
+  const calls = {};
+  for (const side of SIDES) {
+    samples[side] = { wall: [], cpu: [] };
+    calls[side] = await ask({ task: "calls", side, batch_ms: plan.batchMs });
+  }
+  for (let round = 0; round < plan.hashRounds; round += 1) {
+    for (const side of round % 2 === 0 ? SIDES : SIDES.toReversed()) {
+      const before = cpuOf(pid);
+      const elapsed = await ask({ task: "batch", side, calls: calls[side] });
+      samples[side].wall.push(elapsed / calls[side]);
+      samples[side].cpu.push(busiestSince(before, pid) / calls[side]);
+    }
+  }
+  return samples;
+}
+
 function summary(kind, size, { rust, javascript }) {
+  const times = ({ wall, cpu }) => ({ each_ms: median(wall), cpu_ms: median(cpu) });
   return {
     kind,
     size,
-    rust_ms: median(rust),
-    javascript_ms: median(javascript),
-    ratio: ratios(rust, javascript),
+    rust: times(rust),
+    javascript: times(javascript),
+    ratio: ratios(rust.wall, javascript.wall),
+    cpu_ratio: ratios(rust.cpu, javascript.cpu),
   };
 }

@@ -1,6 +1,5 @@
-// The measuring Worker: both hashes in one isolate, in turns, over a body that comes with the
-// request. The clock of the local runtime moves while code runs, by whole milliseconds; batches
-// are long enough for that.
+// The measuring Worker: both hashes in one isolate, over the body of the request. The clock of the
+// local runtime moves while code runs, by whole milliseconds; batches are long enough for that.
 
 import { CommandHash } from "./index.js";
 import * as javascript from "./javascript.mjs";
@@ -18,9 +17,14 @@ const pages = () => memory().buffer.byteLength;
 export default {
   async fetch(request) {
     const body = new Uint8Array(await request.arrayBuffer());
-    const plan = Object.fromEntries(new URL(request.url).searchParams);
-    if (plan.memory !== undefined) return Response.json(memoryFor(body, Number(plan.memory)));
-    return Response.json(await times(body, Number(plan.rounds), Number(plan.batch_ms)));
+    const question = new URL(request.url).searchParams;
+    const { task, side, calls, batch_ms: ms } = Object.fromEntries(question);
+    const tasks = {
+      memory: () => memoryFor(body, Number(calls)),
+      calls: () => callsFor(SIDES[side], body, Number(ms)),
+      batch: () => batch(SIDES[side], body, Number(calls)),
+    };
+    return Response.json(await tasks[task]());
   },
 };
 
@@ -33,22 +37,8 @@ function memoryFor(body, calls) {
   return { before, first, all: pages() - before };
 }
 
-async function times(body, rounds, batchMs) {
-  const counts = {};
-  for (const [side, hash] of Object.entries(SIDES)) counts[side] = await calls(hash, body, batchMs);
-  const result = { rust: [], javascript: [], counts };
-  for (let round = 0; round < rounds; round += 1) {
-    const order = Object.keys(SIDES);
-    for (const side of round % 2 === 0 ? order : order.reverse()) {
-      const elapsed = await batch(SIDES[side], body, counts[side]);
-      result[side].push(elapsed / counts[side]);
-    }
-  }
-  return result;
-}
-
 /** How many calls fill a batch, after twice that long for the compilers to do their best. */
-async function calls(hash, body, batchMs) {
+async function callsFor(hash, body, batchMs) {
   let count = 1;
   let elapsed = 0;
   let spent = 0;
@@ -62,6 +52,7 @@ async function calls(hash, body, batchMs) {
   return Math.max(4, Math.round((count * batchMs) / Math.max(elapsed, 1)));
 }
 
+/** The time of that many calls (ms). */
 async function batch(hash, body, count) {
   const start = performance.now();
   for (let call = 0; call < count; call += 1) {

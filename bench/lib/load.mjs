@@ -1,8 +1,9 @@
 // The client of the measurements: keeps a number of requests open for a while and notes how long
 // each took. Every answer is checked, because a fast wrong answer is no result.
 
-import { readdirSync, readFileSync } from "node:fs";
 import { Agent, request as open } from "node:http";
+
+import { allSince, cpuOf } from "./cpu.mjs";
 
 /** A client with connections of its own that stay open. */
 export class Client {
@@ -54,18 +55,5 @@ export async function slice({ client, next, check, parallel, ms, pid }) {
   };
   await Promise.all(Array.from({ length: parallel }, lane));
   const elapsed = performance.now() - start;
-  return { requests: times.length, times, elapsed, cpu: cpuOf(pid) - cpu };
-}
-
-/** The processor time of all threads of a process (ms); NaN where the system does not tell. */
-function cpuOf(pid) {
-  try {
-    const folder = `/proc/${pid}/task`;
-    const nanoseconds = readdirSync(folder).map((thread) =>
-      Number(readFileSync(`${folder}/${thread}/schedstat`, "utf8").split(" ", 1)[0]),
-    );
-    return nanoseconds.reduce((sum, each) => sum + each, 0) / 1e6;
-  } catch {
-    return NaN;
-  }
+  return { requests: times.length, times, elapsed, cpu: allSince(cpu, pid) };
 }

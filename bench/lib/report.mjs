@@ -35,12 +35,13 @@ function requestTable(cells) {
 }
 
 function hashTable({ times, memory }) {
-  const head = ["ms a body", "rust", "javascript", "rust / javascript"];
-  const rows = times.map((each) => [
+  const head = ["ms a body", "rust", "javascript", "rust / javascript", "of processor time"];
+  const rows = times.map(({ rust, javascript, ...each }) => [
     `${each.kind}, ${each.size / 1024} KiB`,
-    number(each.rust_ms, 4),
-    number(each.javascript_ms, 4),
+    number(rust.each_ms, 4),
+    number(javascript.each_ms, 4),
     ratio(each.ratio),
+    ratio(each.cpu_ratio),
   ]);
   const size = `${memory.body / 2 ** 20} MiB`;
   const grown = `${number(memory.all / 2 ** 20)} MiB`;
