@@ -1,5 +1,5 @@
-// A reply of more than 1 MiB is not kept: its first caller gets all of it, repeats are told that
-// the operation is done and its reply is not there. Up to 1 MiB it is replayed byte for byte.
+// A reply that is longer than may be kept: its first caller gets all of it, repeats are told that
+// the operation is done and its reply is not there. Up to that length it is replayed byte for byte.
 
 import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
@@ -8,10 +8,12 @@ import { test } from "node:test";
 import { effectsIn } from "./support/demo.mjs";
 import { gateForTests } from "./support/fixture.mjs";
 import { isMarked, pay, refusal, stateOf } from "./support/gated.mjs";
+import { payments } from "./support/gate.mjs";
 
 const MIB = 1024 * 1024;
 const TYPE = "application/octet-stream";
-const it = gateForTests({}, { handler: large });
+const policy = payments({ keep: { max_reply: "1MiB" } });
+const it = gateForTests({ policy }, { handler: large });
 
 /** Answers as many bytes as the key says, with or without a Content-Length. */
 function large(request, _response, _body, origin) {
