@@ -55,6 +55,13 @@ export function buildEnv(toolchain) {
   return env;
 }
 
+/** Drops the names of functions, a tenth of the size: a panic still says its file and line. */
+async function dropNames(wasm) {
+  const args = ["--all-features", "--strip-debug", wasm, "-o", wasm];
+  const { code, output } = await run(inModules("binaryen", "bin", "wasm-opt"), args, {});
+  if (code !== 0) throw new Failure(`wasm-opt cannot drop the names:\n${output.trim()}`);
+}
+
 async function compile(variant, toolchain) {
   const { out, features } = variant;
   const args = ["--release", "--panic-unwind", "--out-dir", out, "--locked"];
@@ -70,6 +77,7 @@ async function compile(variant, toolchain) {
     });
     if (code !== 0) throw new Failure(`the Worker does not build:\n${output.trim()}`);
   });
+  await dropNames(inRoot(out, "index_bg.wasm"));
   writeStamp(out, { inputs, outputs: outputsOf(variant) });
 }
 

@@ -7,6 +7,7 @@
 //! is never taken for a second request.
 
 use js_sys::Uint8Array;
+use js_sys::futures::JsFuture;
 use wasm_bindgen::JsValue;
 use web_sys::RequestInit;
 use worker::{Env, Request, Response};
@@ -37,6 +38,7 @@ pub(super) struct Incoming_<'a> {
     pub(super) request: &'a Request,
     pub(super) method: String,
     pub(super) target: http::Target,
+    pub(super) headers: Vec<(String, String)>,
 }
 
 /// Answers a request.
@@ -47,8 +49,9 @@ pub(super) async fn handle(request: Request, env: &Env) -> worker::Result<Respon
         request: &request,
         method: raw.method(),
         target: http::Target::of(&raw.url()),
+        headers: http::pairs(&raw.headers()),
     };
-    faults::strike(&http::pairs(&raw.headers()), "front");
+    faults::strike(&incoming.headers, "front");
     if let Some(response) = well_known::answer(&incoming).await {
         return response;
     }
@@ -100,9 +103,9 @@ async fn protected(
     operation: &'static Operation,
     params: &Params,
 ) -> worker::Result<Response> {
-    let headers = http::pairs(&incoming.request.inner().headers());
+    let headers = &incoming.headers;
     let identifying = Incoming {
-        headers: &headers,
+        headers,
         query: incoming.target.query(),
         params,
     };
@@ -118,7 +121,7 @@ async fn protected(
         }
         Err(problem) => return incoming.refuse(Some(operation), problem),
     };
-    let body = match read_body(incoming, operation, &headers).await? {
+    let body = match read_body(incoming, operation, headers).await? {
         Ok(body) => body,
         Err(problem) => return incoming.refuse(Some(operation), problem),
     };
@@ -204,7 +207,12 @@ async fn read_body(
     let Some(stream) = raw.body() else {
         return Ok(Ok(Vec::new()));
     };
-    let body = match read_up_to(&stream, most).await {
+    let read = match declared {
+        // One crossing for a body whose length is known.
+        Some(length) => read_declared(raw, length).await,
+        None => read_up_to(&stream, most).await,
+    };
+    let body = match read {
         Read::Whole(body) => body,
         Read::TooLong => return too_large(),
         Read::BrokeOff => {
@@ -222,6 +230,17 @@ async fn read_body(
         return Ok(Err(Problem::detailed(Code::CommandMalformed, detail)));
     }
     Ok(Ok(body))
+}
+
+async fn read_declared(request: &web_sys::Request, length: usize) -> Read {
+    let bytes = match request.array_buffer() {
+        Ok(promise) => JsFuture::from(promise).await,
+        Err(error) => Err(error),
+    };
+    match bytes.map(|buffer| Uint8Array::new(&buffer).to_vec()) {
+        Ok(bytes) if bytes.len() == length => Read::Whole(bytes),
+        Ok(_) | Err(_) => Read::BrokeOff,
+    }
 }
 
 impl Incoming_<'_> {

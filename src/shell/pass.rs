@@ -41,7 +41,7 @@ pub(super) async fn marked(
 async fn send(incoming: &Incoming_<'_>, origin: &Origin) -> Result<web_sys::Response, JsValue> {
     let request = incoming.request.inner();
     let init = Object::new();
-    let mut pairs = http::pairs(&request.headers());
+    let mut pairs = incoming.headers.clone();
     let upgrade = pairs.iter().any(|(name, _)| name == "upgrade");
     pairs.retain(|(name, _)| name != "host");
     // A change of protocol needs the headers that would otherwise end at this hop.

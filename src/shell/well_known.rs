@@ -79,10 +79,9 @@ fn asked(
     incoming: &Incoming_<'_>,
     operation: &Operation,
 ) -> Result<Option<(ObjectName, Digest, Option<Nonce>)>, Problem> {
-    let headers = http::pairs(&incoming.request.inner().headers());
     let (query, params) = (incoming.target.query(), Params::default());
     let identifying = Incoming {
-        headers: &headers,
+        headers: &incoming.headers,
         query,
         params: &params,
     };
