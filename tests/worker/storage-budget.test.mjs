@@ -30,20 +30,24 @@ after(async () => {
   await origin?.close();
 });
 
-/**
- * The calls to storage during some work. The console is in order: once the claim of another key
- * shows, everything before it has.
- */
-async function callsDuring(work) {
-  const from = callsOf(gate).length;
-  await work();
-  const barrier = await pay(gate, `barrier-${from}`);
-  const name = barrier.headers.get("Oncegate-Reference").slice("og_".length).split(".")[0];
+/** A key of its own; when its last call shows, all that was told before it has shown too. */
+async function barrier() {
+  const done = await pay(gate, `barrier-${callsOf(gate).length}`);
+  const name = done.headers.get("Oncegate-Reference").slice("og_".length).split(".")[0];
   return eventually(() => {
     const calls = callsOf(gate);
-    const end = calls.findIndex((each) => each.name === name);
-    return end < 0 ? undefined : calls.slice(from, end);
+    const alarms = calls.filter((each) => each.name === name && each.call === "setAlarm");
+    if (alarms.length < 2) return undefined;
+    return { from: calls.findIndex((each) => each.name === name), to: calls.length };
   });
+}
+
+/** The calls to storage during some work. */
+async function callsDuring(work) {
+  const { to } = await barrier();
+  await work();
+  const { from } = await barrier();
+  return callsOf(gate).slice(to, from);
 }
 
 test("a new key: four rows written up to the stored reply, two read", async () => {
