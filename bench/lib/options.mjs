@@ -8,8 +8,8 @@ export const USAGE = `npm run bench -- [--quick] [--only requests|hash] [--json 
 
 const FULL = { budgetMs: 55_000, rounds: 12, warmUpMs: 400, sliceMs: 250 };
 const QUICK = { budgetMs: 9000, rounds: 4, warmUpMs: 100, sliceMs: 100 };
-const FULL_HASH = { hashRounds: 30, batchMs: 30 };
-const QUICK_HASH = { hashRounds: 8, batchMs: 20 };
+const FULL_HASH = { hashRounds: 30, batchMs: 30, hashBudgetMs: 5000 };
+const QUICK_HASH = { hashRounds: 8, batchMs: 20, hashBudgetMs: 1000 };
 
 /** `{ plan, requests, hash, json }`, or a failure that says what is allowed. */
 export function optionsOf(args) {
