@@ -129,7 +129,18 @@ fn authorization(credentials: &str, any: bool) -> Result<Digest, Problem> {
     let credentials = credentials.trim_matches([' ', '\t']);
     let (scheme, rest) = credentials.split_once(' ').unwrap_or(("", credentials));
     let rest = rest.trim_matches([' ', '\t']);
-    if rest.is_empty() {
+    let lone_scheme = [
+        "basic",
+        "bearer",
+        "digest",
+        "dpop",
+        "negotiate",
+        "signature",
+        "token",
+    ]
+    .iter()
+    .any(|scheme| credentials.eq_ignore_ascii_case(scheme));
+    if rest.is_empty() || lone_scheme {
         return Err(Problem::detailed(
             Code::PrincipalMissing,
             "this operation needs credentials in the header Authorization",

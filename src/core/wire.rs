@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Problem, Told};
 use super::code::Code;
-use super::policy::{Operation, Preset};
+use super::policy::{Operation, Preset, Statuses};
 use super::record::Record;
 use super::reply::{Body, Reply};
 use super::time::{Millis, Span};
@@ -39,6 +39,8 @@ pub struct Message {
 pub struct Context<'a> {
     /// The operation, once it is known.
     pub operation: Option<&'a Operation>,
+    /// The status of answers where no operation is concerned.
+    pub house: &'a Statuses,
     /// Scheme and authority by which the client reached the gate.
     pub base: &'a str,
     /// The reference of the record, where there is one.
@@ -48,16 +50,13 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    fn preset(&self) -> Preset {
+    fn statuses(&self) -> &Statuses {
         self.operation
-            .map_or(Preset::Default, |operation| operation.preset)
+            .map_or(self.house, |operation| &operation.statuses)
     }
 
-    fn status(&self, code: Code) -> u16 {
-        match self.operation {
-            Some(operation) => operation.statuses.status(code),
-            None => code.status(Preset::Default),
-        }
+    fn preset(&self) -> Preset {
+        self.statuses().preset()
     }
 
     /// The URL at which the status of the record can be read.
@@ -176,7 +175,7 @@ fn pending(code: Code, retry_after: Span, context: Context<'_>) -> Message {
     } else {
         Told::InProgress
     };
-    let status = context.status(code);
+    let status = context.statuses().status(code);
     if status >= 400 {
         let problem_ = Problem {
             told,
@@ -211,7 +210,9 @@ fn pending(code: Code, retry_after: Span, context: Context<'_>) -> Message {
 
 fn problem(problem: &Problem, context: Context<'_>) -> Message {
     let code = problem.code;
-    let status = problem.status.unwrap_or_else(|| context.status(code));
+    let status = problem
+        .status
+        .unwrap_or_else(|| context.statuses().status(code));
     let detail = problem.detail.as_deref().unwrap_or_else(|| meaning(code));
     let mut document = Map::new();
     let kind = format!("{}{WELL_KNOWN}/problems/{}", context.base, code.wire());

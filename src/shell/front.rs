@@ -9,7 +9,7 @@
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
 use wasm_bindgen::JsValue;
-use web_sys::RequestInit;
+use web_sys::{RequestInit, RequestRedirect};
 use worker::{Env, Request, Response};
 
 use super::origin::read_up_to;
@@ -91,10 +91,14 @@ async fn unmatched(
 }
 
 fn invalid_policy() -> Problem {
-    Problem::detailed(
+    let problem = Problem::detailed(
         Code::GateUnavailable,
         "the policy of this gate is not valid; its log says why",
-    )
+    );
+    Problem {
+        retry_after: Some(Span::seconds(60)),
+        ..problem
+    }
 }
 
 async fn protected(
@@ -174,6 +178,8 @@ pub(super) async fn call(env: &Env, envelope: &Envelope, body: &[u8]) -> Result<
     let stub = stub(env, &envelope.name)?;
     let init = RequestInit::new();
     init.set_method("POST");
+    // A redirect of the origin is the client's to follow, not the front's.
+    init.set_redirect(RequestRedirect::Manual);
     init.set_body(&Uint8Array::from(bytes.as_slice()));
     let request = web_sys::Request::new_with_str_and_init("https://gate/", &init)?;
     stub.fetch_with_request(request.into())
@@ -247,10 +253,17 @@ impl Incoming_<'_> {
     pub(super) fn context<'a>(&'a self, operation: Option<&'a Operation>) -> Context<'a> {
         Context {
             operation,
+            house: policy::loaded(self.env).statuses(),
             base: &self.target.base,
             reference: None,
             mismatch: false,
         }
+    }
+
+    /// There is nothing that this caller may see.
+    pub(super) fn not_found(&self) -> worker::Result<Response> {
+        let house = policy::loaded(self.env).statuses();
+        http::response(&super::gate::not_found(house, &self.target.base))
     }
 
     pub(super) fn refuse(
@@ -281,7 +294,8 @@ impl Incoming_<'_> {
         }
     }
 
-    /// An unprotected request did not reach the origin.
+    /// An unprotected request did not reach the origin: there is no key and no operation, and
+    /// whether to send it again is the client's own business.
     fn unreachable(&self, error: &JsValue) -> worker::Result<Response> {
         worker::console_warn!(
             "an unprotected call to the origin failed: {}",
@@ -289,7 +303,8 @@ impl Incoming_<'_> {
         );
         let problem = Problem::detailed(
             Code::OriginUnreachable,
-            "the connection to the origin was refused or lost",
+            "the connection to the origin was refused or lost; this request is not protected, \
+             and what became of it is not known",
         );
         self.refuse(None, problem)
     }

@@ -29,7 +29,7 @@ use crate::core::command::{Command, Fingerprint, Malformed};
 use crate::core::envelope::{self, Ask, Envelope};
 use crate::core::identity::{Fence, Nonce};
 use crate::core::outbox::Notice;
-use crate::core::policy::{Found, Operation, Recovery};
+use crate::core::policy::{Found, Operation, Recovery, Statuses};
 use crate::core::record::Record;
 use crate::core::recovery::{Kept, Placeholder};
 use crate::core::step::{Arrival, Event, Manner, Moment, Note, Reaction, Step, step};
@@ -370,7 +370,10 @@ impl Object {
                 let reference = envelope.name.reference(record.nonce);
                 http::response(&wire::status(record, &reference))
             }
-            None => http::response(&not_found(&envelope.base)),
+            None => http::response(&not_found(
+                policy::loaded(&self.env).statuses(),
+                &envelope.base,
+            )),
         }
     }
 
@@ -420,6 +423,7 @@ pub(super) fn context<'a>(
 ) -> Context<'a> {
     Context {
         operation: Some(operation),
+        house: &operation.statuses,
         base: &envelope.base,
         reference,
         mismatch,
@@ -441,9 +445,10 @@ pub(super) fn closed(context: Context<'_>) -> Message {
 }
 
 /// There is nothing that this caller may see.
-pub(super) fn not_found(base: &str) -> Message {
+pub(super) fn not_found(house: &Statuses, base: &str) -> Message {
     let context = Context {
         operation: None,
+        house,
         base,
         reference: None,
         mismatch: false,

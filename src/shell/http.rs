@@ -7,9 +7,8 @@
 use js_sys::{Array, Uint8Array};
 use wasm_bindgen::JsValue;
 use web_sys::{Headers, ReadableStream, ResponseInit};
-use worker::Response;
+use worker::{EncodeBody, Response};
 
-use super::js;
 use crate::core::wire::{Message, bodiless};
 
 /// Headers that belong to one connection and never travel on, RFC 9110 §7.6.1.
@@ -121,7 +120,6 @@ pub(super) fn build(
     init.set_status(status);
     let headers = headers(pairs)?;
     init.set_headers(headers.as_ref());
-    js::set(&init, "encodeBody", "manual")?;
     let response = match body {
         Body::Bytes(bytes) => {
             let bytes = Uint8Array::from(bytes);
@@ -132,7 +130,7 @@ pub(super) fn build(
             web_sys::Response::new_with_opt_readable_stream_and_init(Some(stream), &init)
         }
     }?;
-    Ok(Response::from(response))
+    Ok(Response::from(response).with_encode_body(EncodeBody::Manual))
 }
 
 #[cfg(test)]

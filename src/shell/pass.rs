@@ -7,7 +7,7 @@
 use js_sys::Object;
 use js_sys::futures::JsFuture;
 use wasm_bindgen::{JsCast, JsValue};
-use worker::Response;
+use worker::{EncodeBody, Response};
 
 use super::front::Incoming_;
 use super::{http, js, origin};
@@ -18,7 +18,9 @@ pub(super) async fn through(
     incoming: &Incoming_<'_>,
     origin: &Origin,
 ) -> Result<Response, JsValue> {
-    send(incoming, origin).await.map(Response::from)
+    // The bytes are coded already, as the origin chose: the runtime must not code them again.
+    let response = Response::from(send(incoming, origin).await?);
+    Ok(response.with_encode_body(EncodeBody::Manual))
 }
 
 /// Passes a request through, and adds headers to the answer.

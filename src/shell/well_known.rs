@@ -8,7 +8,7 @@ use worker::Response;
 
 use super::front::{Incoming_, call};
 use super::waiters::within;
-use super::{gate, http, policy};
+use super::{http, policy};
 use crate::core::admission::{Admission, Incoming, admit, principal};
 use crate::core::answer::Problem;
 use crate::core::code::Code;
@@ -33,7 +33,7 @@ pub(super) async fn answer(incoming: &Incoming_<'_>) -> Option<worker::Result<Re
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     if below(ADMIN) {
-        return Some(http::response(&gate::not_found(&incoming.target.base)));
+        return Some(incoming.not_found());
     }
     if !below(WELL_KNOWN) {
         return None;
@@ -44,7 +44,7 @@ pub(super) async fn answer(incoming: &Incoming_<'_>) -> Option<worker::Result<Re
     Some(match status {
         Some(name) if incoming.method == "GET" => self::status(incoming, name).await,
         Some(_) => http::response(&method_not_allowed()),
-        None => http::response(&gate::not_found(&incoming.target.base)),
+        None => incoming.not_found(),
     })
 }
 
@@ -56,11 +56,11 @@ async fn status(incoming: &Incoming_<'_>, name: &str) -> worker::Result<Response
         }
     };
     let Some(operation) = operation else {
-        return http::response(&gate::not_found(&incoming.target.base));
+        return incoming.not_found();
     };
     let (name, owner, nonce) = match asked(incoming, operation) {
         Ok(Some(asked)) => asked,
-        Ok(None) => return http::response(&gate::not_found(&incoming.target.base)),
+        Ok(None) => return incoming.not_found(),
         Err(problem) => return incoming.refuse(Some(operation), problem),
     };
     let envelope = Envelope {

@@ -184,6 +184,7 @@ impl World {
             .map(|record| name.reference(record.nonce));
         let context = Context {
             operation: Some(self.operation),
+            house: &self.operation.statuses,
             base: "https://gate.example",
             reference: reference.as_deref(),
             mismatch: step.mismatch,

@@ -62,7 +62,7 @@ pub(crate) fn invalid(
     operations: &[(&str, Value)],
 ) -> (Vec<String>, Option<Guarded>) {
     match load(globals, operations) {
-        Loaded::Invalid { errors, routes } => {
+        Loaded::Invalid { errors, routes, .. } => {
             (errors.iter().map(ToString::to_string).collect(), routes)
         }
         Loaded::Valid(policy) => panic!("valid: {policy:#?}"),

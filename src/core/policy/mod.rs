@@ -35,6 +35,8 @@ pub struct Policy {
     pub unmatched: Unmatched,
     /// The protected operations; no two of them can match one request.
     pub operations: Vec<Operation>,
+    /// The status of gate-made answers where no operation is concerned.
+    pub statuses: Statuses,
 }
 
 impl Policy {

@@ -9,7 +9,10 @@ use serde_json::Value;
 
 use super::operation::{self, Common, Draft};
 use super::reader::{Faults, Field, Names, Table, quote, wrong_type};
-use super::{Guarded, Origin, Policy, PolicyError, Preset, Route, Unmatched, fields, values};
+use super::{
+    Guarded, OnRepeat, Origin, Policy, PolicyError, Preset, Route, Statuses, Unmatched, fields,
+    values,
+};
 
 /// A policy as it was found.
 #[derive(Clone, Debug)]
@@ -22,7 +25,20 @@ pub enum Loaded {
         errors: Vec<PolicyError>,
         /// What it protects; nothing if that cannot be told, and then everything is closed.
         routes: Option<Guarded>,
+        /// The status of gate-made answers, as far as it could be read.
+        statuses: Statuses,
     },
+}
+
+impl Loaded {
+    /// The status of gate-made answers where no operation is concerned.
+    #[must_use]
+    pub fn statuses(&self) -> &Statuses {
+        match self {
+            Self::Valid(policy) => &policy.statuses,
+            Self::Invalid { statuses, .. } => statuses,
+        }
+    }
 }
 
 /// The variable of the globals.
@@ -82,7 +98,11 @@ pub fn parse(globals: Option<Value>, operations: Vec<(String, Value)>) -> Loaded
         }
     }
     check_together(&found.drafts, &mut faults);
-    conclude(found, faults.into_errors())
+    let mut statuses = Statuses::new(common.preset, OnRepeat::Replay);
+    for (code, status) in &common.statuses {
+        statuses.choose(*code, *status);
+    }
+    conclude(found, statuses, faults.into_errors())
 }
 
 /// What could be read so far.
@@ -226,7 +246,7 @@ fn title(draft: &Draft) -> String {
         .map_or_else(|| draft.path.clone(), quote)
 }
 
-fn conclude(found: Found, errors: Vec<PolicyError>) -> Loaded {
+fn conclude(found: Found, statuses: Statuses, errors: Vec<PolicyError>) -> Loaded {
     let Found {
         origin,
         unmatched,
@@ -242,6 +262,7 @@ fn conclude(found: Found, errors: Vec<PolicyError>) -> Loaded {
                     origin,
                     unmatched,
                     operations,
+                    statuses,
                 });
             }
             let routes = routes.filter(|_| readable).map(|routes| routes.concat());
@@ -250,11 +271,16 @@ fn conclude(found: Found, errors: Vec<PolicyError>) -> Loaded {
                 unmatched,
                 routes,
             });
-            Loaded::Invalid { errors, routes }
+            Loaded::Invalid {
+                errors,
+                routes,
+                statuses,
+            }
         }
         (Some(_) | None, _) => Loaded::Invalid {
             errors,
             routes: None,
+            statuses,
         },
     }
 }

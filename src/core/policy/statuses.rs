@@ -28,6 +28,12 @@ impl Statuses {
         }
     }
 
+    /// The wire habits that they come from.
+    #[must_use]
+    pub fn preset(&self) -> Preset {
+        self.preset
+    }
+
     /// Chooses the status of one code over all earlier choices.
     ///
     /// False, and nothing changed, if the code cannot have it.
