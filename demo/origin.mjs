@@ -129,6 +129,7 @@ async function perform(context, request, response, scripted) {
   }
   const { switches } = read;
   if (!(await pause(context, switches.delayBeforeMs))) return;
+  if (switches.lateMs !== undefined) return applyLate(context, request, response, switches.lateMs);
   if (misbehave(switches, "before", response)) return;
   const spoilt = switches.fail && failure(request, switches.fail);
   const before = switches.fail?.when === "before";
@@ -141,6 +142,12 @@ async function perform(context, request, response, scripted) {
   const headers = [...pairs(answer.headers)];
   if (switches.outcome !== undefined) headers.push(["Oncegate-Outcome", switches.outcome]);
   await send(response, { ...answer, headers }, switches.cut);
+}
+
+/** As behind a proxy that gave up: it answers 504, and the server behind it goes on. */
+async function applyLate(context, request, response, ms) {
+  await send(response, failure(request, { when: "later", status: 504 }));
+  if (await pause(context, ms)) apply(context, request);
 }
 
 /** Hangs or breaks the connection where the switches say so; the request is then dealt with. */
@@ -160,8 +167,14 @@ async function pause({ signal }, ms) {
   }
 }
 
+const FAILED = {
+  before: "Nothing was applied.",
+  after: "The effect was applied.",
+  later: "The effect is yet to be applied.",
+};
+
 function failure(request, { when, status }) {
-  const detail = when === "before" ? "Nothing was applied." : "The effect was applied.";
+  const detail = FAILED[when];
   if (PaymentIntents.owns(request.path)) return stripeError(status, `Failed on demand. ${detail}`);
   return problem(status, "failed_on_demand", detail);
 }

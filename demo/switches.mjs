@@ -4,6 +4,7 @@
 //   Demo-Delay-Before: 2s | 250ms wait that long, then apply and answer
 //   Demo-Fail: before:503         answer with that status and apply nothing
 //   Demo-Fail: after:500          apply, then answer with that status all the same
+//   Demo-Late: 2s | 250ms         answer 504 at once, and apply that much later
 //   Demo-Hang: before | after     never answer (until the origin is closed)
 //   Demo-Reset: before | after    break the connection without any answer
 //   Demo-Cut: 8                   apply, send the true head and 8 bytes of the body, then break off
@@ -11,7 +12,7 @@
 //                                 add `Oncegate-Outcome` with that word to the answer
 //
 // `before` and `after` mean: before or after the effect was applied. Switches combine, in this
-// order: delay before; hang, reset or fail before; the effect; delay; hang or reset after; fail
+// order: delay before; late; hang, reset or fail before; the effect; delay; hang or reset after; fail
 // after; cut. Anything else under a `Demo-` name is refused with 400 and changes nothing, because a
 // misspelt switch that is ignored would make a test pass for the wrong reason.
 
@@ -21,6 +22,7 @@ const FORMS = {
   "demo-delay": ["Demo-Delay", "a duration up to 10m such as 250ms or 2s", duration],
   "demo-delay-before": ["Demo-Delay-Before", "a duration up to 10m such as 250ms or 2s", duration],
   "demo-fail": ["Demo-Fail", "before:STATUS or after:STATUS, STATUS from 300 to 599", failure],
+  "demo-late": ["Demo-Late", "a duration up to 10m such as 250ms or 2s", duration],
   "demo-hang": ["Demo-Hang", "before or after", moment],
   "demo-reset": ["Demo-Reset", "before or after", moment],
   "demo-cut": ["Demo-Cut", "a number of bytes such as 8", byteCount],
@@ -55,6 +57,7 @@ function named(found) {
     delayMs: found["Demo-Delay"],
     delayBeforeMs: found["Demo-Delay-Before"],
     fail: found["Demo-Fail"],
+    lateMs: found["Demo-Late"],
     hang: found["Demo-Hang"],
     reset: found["Demo-Reset"],
     cut: found["Demo-Cut"],

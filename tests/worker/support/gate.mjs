@@ -14,6 +14,7 @@ import { fileURLToPath } from "node:url";
 import { convertV4MiniflareOptions, Log, LogLevel, Miniflare } from "miniflare";
 import { unstable_getMiniflareWorkerOptions } from "wrangler";
 
+import { eventPath } from "./events.mjs";
 import { withStartLock } from "./lock.mjs";
 import { payments } from "./policy.mjs";
 import { identifyRuntime, runtimeProcess } from "./runtime.mjs";
@@ -33,6 +34,7 @@ const NO_ENV_FILES = { envFiles: [join(ROOT, "tests", "no-such-env-file")] };
  * @param {string|{url: string}} [options.origin] fills `ONCEGATE.origin` where the policy has none
  * @param {object} [options.policy] `{ ONCEGATE: {...}, ONCEGATE_OP_X: {...} }`; the demo operations
  * @param {object} [options.vars] further variables and secrets
+ * @param {{recorder: object, by?: string}} [options.events] where its events go; see events.mjs
  * @param {string} [options.build] folder of the built Worker
  * @param {string} [options.dir] persistence folder to go on with; the caller removes it
  * @param {string} [options.root] project folder with the wrangler.toml
@@ -93,6 +95,7 @@ class Gate {
       throw new Error(`There is no built Worker in ${build}: run "npm run build" first.`);
     }
     const worker = this.#worker(join(root, "wrangler.toml"), await modulesOf(build), build);
+    const { bound, workers } = eventPath(this.#options.events, worker.compatibilityDate);
     return {
       host: "127.0.0.1",
       port: 0,
@@ -101,7 +104,7 @@ class Gate {
       resourcePersistencePath: this.dir,
       handleStructuredLogs: (line) => this.#noteLog(line),
       unsafeHandleRuntimeRestart: () => this.#restart?.resolve(),
-      workers: [worker],
+      workers: [{ ...worker, ...bound }, ...workers],
     };
   }
 
