@@ -100,6 +100,22 @@ test("any method stays what it is, with its body and the target as it was writte
   }
 });
 
+test("GET and HEAD with a body, or with a length of 0, pass like any other", async () => {
+  for (const method of ["GET", "HEAD"]) {
+    for (const [body, headers] of [
+      ['{"query":{}}', []],
+      [undefined, [["Content-Length", "0"]]],
+      ["", []],
+    ]) {
+      const answer = await rawRequest(it.gate.url, { method, target: "/ledger.json", headers, body });
+      assert.equal(answer.status, 200, `${method} ${JSON.stringify(body)} ${headers}`);
+      const seen = it.origin.requests.at(-1);
+      assert.equal(seen.method, method);
+      assert.equal(seen.body.toString(), body ?? "");
+    }
+  }
+});
+
 test("GET and HEAD on a protected path pass: they are no operation", async () => {
   for (const method of ["GET", "HEAD"]) {
     const headers = [["Authorization", "Bearer demo"]];
