@@ -8,6 +8,7 @@ pub mod answer;
 pub mod code;
 pub mod command;
 pub mod envelope;
+pub mod head;
 pub mod identity;
 pub mod key;
 pub mod outbox;
