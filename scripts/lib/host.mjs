@@ -2,6 +2,7 @@
 // the pinned one where rustup has it and the default one is too old for the crate.
 
 import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
 import { inRoot, outerPath } from "./paths.mjs";
 import { RUST } from "./pins.mjs";
 import { Failure, read, run, show } from "./proc.mjs";
@@ -31,7 +32,8 @@ export async function oncegate(...args) {
   const env = await hostEnv();
   const flags = ["--quiet", "--locked", "--features", "cli"];
   // Quiet, because its output may be read by a program; the first time that is a long silence.
-  if (!existsSync(inRoot("target", "debug", "oncegate"))) {
+  const target = process.env.CARGO_TARGET_DIR ?? inRoot("target");
+  if (!existsSync(join(target, "debug", "oncegate"))) {
     process.stderr.write("oncegate: compiling the command line (about a minute) ...\n");
   }
   const { code } = await run("cargo", ["run", ...flags, "--", ...args], { env, inherit: true });

@@ -12,6 +12,7 @@ use super::Failure;
 /// A command with its arguments.
 #[derive(Debug)]
 pub(super) enum Command {
+    Explain(Explain),
     Help(&'static str),
     Policy(Policy),
 }
@@ -22,6 +23,14 @@ pub(super) struct Source {
     pub(super) config: PathBuf,
     /// The environment of wrangler; none is the top level of the file.
     pub(super) env: Option<String>,
+}
+
+/// The arguments of `explain`.
+#[derive(Debug)]
+pub(super) struct Explain {
+    pub(super) source: Source,
+    pub(super) first: PathBuf,
+    pub(super) second: Option<PathBuf>,
 }
 
 /// The arguments of `policy`.
@@ -47,10 +56,11 @@ pub(super) struct Lock {
 }
 
 const HELP: &str = "\
-oncegate: checks the policy of an idempotency gate
+oncegate: checks the policy of an idempotency gate, and what it makes of requests
 
-usage: oncegate policy [options]    check a policy and its identity lock, and put it in words
-       oncegate COMMAND --help      the options of a command
+usage: oncegate policy [options]            check a policy and its identity lock
+       oncegate explain [options] A [B]     what a request is, and whether another is its retry
+       oncegate COMMAND --help              the options of a command
 
 Every command reads the policy from the variables of wrangler.toml.
 ";
@@ -76,6 +86,21 @@ exit status: 0 all is well, 1 errors, a changed identity, or warnings with --str
 question could not be answered
 ";
 
+const EXPLAIN_HELP: &str = "\
+usage: oncegate explain [options] A.http [B.http]
+
+Tells what the gate makes of the raw HTTP request in a file: its operation, its identity (the name
+of its object), its canonical form and its fingerprint, under the policy in wrangler.toml. With two
+files it tells whether the second is the same command as the first, and where they differ. The
+files hold a request line, headers, an empty line and the body. Credentials are never printed.
+
+  --config FILE  the configuration of the Worker (default: wrangler.toml)
+  --env NAME     an environment of wrangler; without it the top level of the file
+
+exit status: 0 the request is admitted (two: the second is a retry of the first), 1 it is refused
+(two: it is not), 2 the question could not be answered
+";
+
 /// Reads the arguments, without the name of the program.
 pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command, Failure> {
     let mut parser = Parser::from_args(args);
@@ -88,11 +113,36 @@ pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command,
     };
     match command.to_str() {
         Some("help") => Ok(Command::Help(HELP)),
+        Some("explain") => explain(&mut parser),
         Some("policy") => policy(&mut parser),
         _ => Err(Failure::new(format!(
             "no such command: {}; see oncegate --help",
             command.to_string_lossy()
         ))),
+    }
+}
+
+fn explain(parser: &mut Parser) -> Result<Command, Failure> {
+    let (mut config, mut env, mut files) = (None, None, Vec::new());
+    while let Some(argument) = parser.next().map_err(usage)? {
+        match argument {
+            Arg::Long("help") | Arg::Short('h') => return Ok(Command::Help(EXPLAIN_HELP)),
+            Arg::Long("config") | Arg::Short('c') => config = Some(path(parser)?),
+            Arg::Long("env") | Arg::Short('e') => env = Some(text(parser)?),
+            Arg::Value(file) => files.push(PathBuf::from(file)),
+            other @ (Arg::Long(_) | Arg::Short(_)) => return Err(usage(other.unexpected())),
+        }
+    }
+    let mut files = files.into_iter();
+    match (files.next(), files.next(), files.next()) {
+        (Some(first), second, None) => Ok(Command::Explain(Explain {
+            source: source(config, env),
+            first,
+            second,
+        })),
+        _ => Err(Failure::new(
+            "explain takes one file with a request, or two; see oncegate explain --help",
+        )),
     }
 }
 

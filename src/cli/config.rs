@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 use super::Failure;
 use super::args::Source;
 use crate::core::policy::parse::{GLOBALS, Loaded, is_variable, parse};
-use crate::core::policy::{Origin, PolicyError};
+use crate::core::policy::{Origin, Policy, PolicyError};
 
 /// What a Worker of one environment would find.
 #[derive(Debug)]
@@ -59,7 +59,7 @@ pub(super) fn read(source: &Source) -> Result<Deployment, Failure> {
 
 impl Deployment {
     /// The policy, judged by the core, and held against the bindings that are there.
-    pub(super) fn policy(self) -> Loaded {
+    pub(super) fn policy(self) -> Result<Policy, Vec<PolicyError>> {
         let Self {
             mut variables,
             bindings,
@@ -67,26 +67,23 @@ impl Deployment {
         } = self;
         let globals = variables.iter().position(|(name, _)| name == GLOBALS);
         let globals = globals.map(|at| variables.remove(at).1);
-        let loaded = parse(globals, variables);
-        let Loaded::Valid(policy) = &loaded else {
-            return loaded;
+        let policy = match parse(globals, variables) {
+            Loaded::Valid(policy) => policy,
+            Loaded::Invalid { errors, .. } => return Err(errors),
         };
-        let Origin::Service(name) = &policy.origin else {
-            return loaded;
-        };
-        if bindings.contains(name) {
-            return loaded;
-        }
-        let place = env.map_or_else(String::new, |env| format!("env.{env}."));
-        Loaded::Invalid {
-            errors: vec![PolicyError {
-                path: "origin".to_owned(),
-                message: format!(
+        match &policy.origin {
+            Origin::Service(name) if !bindings.contains(name) => {
+                let place = env.map_or_else(String::new, |env| format!("env.{env}."));
+                let message = format!(
                     "there is no binding \"{name}\" in [[{place}services]]; \
                      environments inherit no bindings"
-                ),
-            }],
-            routes: None,
+                );
+                Err(vec![PolicyError {
+                    path: "origin".to_owned(),
+                    message,
+                }])
+            }
+            Origin::Service(_) | Origin::Url(_) => Ok(policy),
         }
     }
 }

@@ -6,9 +6,13 @@
 
 mod args;
 mod config;
+mod difference;
+mod explain;
+mod frames;
 mod lock;
 mod policy;
 mod questions;
+mod request;
 mod words;
 
 use std::ffi::OsString;
@@ -48,6 +52,7 @@ pub fn run(
             write!(out, "{text}")?;
             Ok(FINE)
         }
+        args::Command::Explain(options) => explain::run(&options, out),
         args::Command::Policy(options) => policy::run(&options, out),
     });
     match done {

@@ -13,15 +13,14 @@ use super::lock::{self, Outcome, State};
 use super::questions::{Question, answers};
 use super::words::{count, list, wrapped};
 use super::{FINE, Failure, NOT_FINE, config};
-use crate::core::policy::parse::Loaded;
 use crate::core::policy::warnings::{Warning, warnings};
 use crate::core::policy::{Operation, Origin, Policy, PolicyError, Preset, Unmatched};
 
 /// Checks a policy and reports.
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
     let policy = match config::read(&options.source)?.policy() {
-        Loaded::Valid(policy) => policy,
-        Loaded::Invalid { errors, .. } => {
+        Ok(policy) => policy,
+        Err(errors) => {
             report_errors(&errors, options, out)?;
             return Ok(NOT_FINE);
         }

@@ -46,6 +46,33 @@ pub(super) fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{plural}")
 }
 
+/// Bytes as they can be printed: text as it is, and what would move a terminal escaped.
+pub(super) fn printable(bytes: &[u8]) -> String {
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return bytes.escape_ascii().to_string();
+    };
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control()
+            || matches!(character, '\u{200e}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        {
+            out.extend(character.escape_default());
+        } else {
+            out.push(character);
+        }
+    }
+    out
+}
+
+/// A text cut to what a line bears.
+pub(super) fn short(text: &str) -> String {
+    const MOST: usize = 80;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
 /// Breaks a text into lines; the first starts with a heading, the others are indented like it.
 pub(super) fn wrapped(heading: &str, text: &str) -> String {
     let indent = heading.chars().count();
@@ -82,6 +109,16 @@ mod tests {
         for (bytes, text) in [(4 << 20, "4MiB"), (64 << 10, "64KiB"), (1_000, "1000B")] {
             assert_eq!(size(bytes), text);
         }
+    }
+
+    #[test]
+    fn nothing_that_is_printed_moves_a_terminal() {
+        assert_eq!(
+            printable("a\u{1b}[2J\n\u{202e}é".as_bytes()),
+            "a\\u{1b}[2J\\n\\u{202e}é"
+        );
+        assert_eq!(printable(b"\xff\x00a"), "\\xff\\x00a");
+        assert_eq!(short(&"é".repeat(81)), format!("{}…", "é".repeat(80)));
     }
 
     #[test]

@@ -7,7 +7,9 @@
 )]
 
 mod arguments;
+mod explain;
 mod lock;
+mod pairs;
 mod policy;
 mod warnings;
 
