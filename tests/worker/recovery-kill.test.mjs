@@ -5,10 +5,11 @@ import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
 import { effectsIn } from "./support/demo.mjs";
-import { executed, pay, receiptOf, replayed, stateOf } from "./support/gated.mjs";
+import { eventually, executed, pay, receiptOf, replayed, stateOf } from "./support/gated.mjs";
 import { startGate } from "./support/gate.mjs";
 import { onlyRecord, recordsOf, storedAs } from "./support/records.mjs";
-import { PROBE_SECRET, reconciling, startLookup } from "./support/recovery.mjs";
+import { PROBE_SECRET, reconciling, settledAnswer } from "./support/recovery.mjs";
+import { startLookup } from "./support/recovery.mjs";
 
 let origin;
 before(async () => {
@@ -87,9 +88,7 @@ test("a restart finds the lease over, whoever comes first", () =>
     await client;
     hold.drop();
     // Requests and the alarm meet at the end of the lease.
-    let last;
-    do last = await pay(gate, "first-comer");
-    while (last.status === 202);
+    const last = await settledAnswer(gate, "first-comer");
     assert.equal(last.status, 201);
     assert.equal(origin.ledger.entries.filter((it) => it.reference === reference).length, 1);
     const { record } = onlyRecord(gate);
@@ -161,10 +160,7 @@ test("killed and left alone: every record has an alarm until it is settled and f
     hold.drop();
     await storedAs(gate, reference, "completed", { every: 5 });
     await storedAs(gate, reference, "expired", { every: 5 });
-    const gone = () => gate.objects().every(({ rows }) => rows === 0);
-    const until = Date.now() + 10_000;
-    while (!gone() && Date.now() < until) await new Promise((resolve) => setTimeout(resolve, 20));
-    assert.ok(gone(), "the object is empty");
-    assert.deepEqual(gate.objects().filter(({ alarm }) => alarm !== null), []);
+    const empty = ({ rows, alarm }) => rows === 0 && alarm === null;
+    await eventually(() => gate.objects().every(empty));
   });
 });

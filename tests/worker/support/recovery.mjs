@@ -5,6 +5,7 @@
 // used. What is not scripted is the truth: the demo origin's own look-up by reference.
 
 import { startOrigin } from "../../../demo/origin.mjs";
+import { eventually, pay } from "./gated.mjs";
 import { operation, policyOf } from "./policy.mjs";
 
 export const PROBE_SECRET = { ONCEGATE_PROBE_AUTHORIZATION: "Bearer gate-asks" };
@@ -78,4 +79,14 @@ function truth(origin, { query }) {
 export function found(reference, payment = {}) {
   const one = { id: "pay_1", status: "created", amount: 1000, currency: "EUR", reference };
   return { status: 200, body: JSON.stringify({ data: [{ ...one, ...payment }] }) };
+}
+
+/** The answer of a client that comes back until it is told something final. */
+export function settledAnswer(gate, key, headers) {
+  return eventually(async () => {
+    const response = await pay(gate, key, headers);
+    if (response.status !== 202) return response;
+    await response.arrayBuffer();
+    return undefined;
+  });
 }
