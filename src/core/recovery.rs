@@ -305,6 +305,7 @@ fn rebuilt(status: u16, body: Body) -> Reply {
         status,
         headers,
         body,
+        seal: None,
     }
 }
 

@@ -9,6 +9,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
+use serde_json::Value;
+
+use super::command::{Pointer, source};
 use super::policy::{Keep, KeepReply};
 
 /// The longest body that the policy can keep: an isolate has 128 MB for all that it does.
@@ -50,6 +53,10 @@ pub struct Reply {
     pub headers: Vec<(String, String)>,
     /// What is kept of the body.
     pub body: Body,
+    /// Under which numbered secret headers and body are encrypted, into the body; none if they
+    /// are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seal: Option<u32>,
 }
 
 /// What is kept of a body.
@@ -81,24 +88,59 @@ impl Reply {
     /// Keeps of an answer what the policy allows.
     #[must_use]
     pub fn keep(status: u16, headers: &[(String, String)], body: Read, keep: &Keep) -> Self {
-        let kept = |(name, value): &&(String, String)| {
-            let name = name.to_ascii_lowercase();
-            KEPT_HEADERS.binary_search(&name.as_str()).is_ok() && !value.contains('\u{fffd}')
-        };
         let body = match (body, keep.reply) {
             (Read::BrokeOff, _) => Body::Lost,
             (_, KeepReply::None) => Body::NotKept,
-            (Read::TooLong, KeepReply::Full) => Body::TooLarge,
-            (Read::Whole(bytes), KeepReply::Full) if bytes.len() > most_kept(keep) => {
+            (Read::TooLong, KeepReply::Full | KeepReply::Reference) => Body::TooLarge,
+            (Read::Whole(bytes), KeepReply::Full | KeepReply::Reference)
+                if bytes.len() > most_kept(keep) =>
+            {
                 Body::TooLarge
             }
             (Read::Whole(bytes), KeepReply::Full) => Body::whole(bytes),
+            (Read::Whole(bytes), KeepReply::Reference) => {
+                members(&bytes, &keep.fields).map_or(Body::NotKept, Body::whole)
+            }
         };
+        let mut headers: Vec<_> = headers
+            .iter()
+            .filter(|(name, value)| is_kept(name, value, keep))
+            .cloned()
+            .collect();
+        if keep.reply == KeepReply::Reference && matches!(body, Body::Whole(_)) {
+            headers.push(("Content-Type".to_owned(), "application/json".to_owned()));
+        }
         Self {
             status,
-            headers: headers.iter().filter(kept).cloned().collect(),
+            headers,
             body,
+            seal: None,
         }
+    }
+
+    /// Headers and body in one text, to be encrypted; nothing if there is no body.
+    #[must_use]
+    pub fn to_plain(&self) -> Option<Vec<u8>> {
+        let Body::Whole(body) = &self.body else {
+            return None;
+        };
+        let headers = serde_json::to_vec(&self.headers).ok()?;
+        let length = u32::try_from(headers.len()).ok()?;
+        Some([&length.to_be_bytes(), headers.as_slice(), body.as_slice()].concat())
+    }
+
+    /// The reply of such a text.
+    #[must_use]
+    pub fn from_plain(status: u16, plain: &[u8]) -> Option<Self> {
+        let (length, rest) = plain.split_first_chunk::<4>()?;
+        let (headers, body) = rest.split_at_checked(u32::from_be_bytes(*length) as usize)?;
+        let headers = serde_json::from_slice(headers).ok()?;
+        Some(Self {
+            status,
+            headers,
+            body: Body::whole(body.to_vec()),
+            seal: None,
+        })
     }
 
     /// The value of a kept header, by its lower-case name.
@@ -120,11 +162,70 @@ impl Body {
     }
 }
 
+/// Whether a header survives. Values that are not UTF-8 have been replaced on their way here and
+/// would be replayed wrongly.
+fn is_kept(name: &str, value: &str, keep: &Keep) -> bool {
+    let name = name.to_ascii_lowercase();
+    let entity = match keep.reply {
+        KeepReply::Full | KeepReply::None => KEPT_HEADERS.binary_search(&name.as_str()).is_ok(),
+        KeepReply::Reference => name == "location",
+    };
+    (entity || keep.headers.contains(&name)) && !value.contains('\u{fffd}')
+}
+
+/// The chosen members of a JSON object, each spelled as in the origin's answer; nothing if the
+/// body is no JSON object, or if no members are chosen.
+fn members(body: &[u8], fields: &[Pointer]) -> Option<Vec<u8>> {
+    if fields.is_empty() || !serde_json::from_slice::<Value>(body).ok()?.is_object() {
+        return None;
+    }
+    let found: Vec<(&[String], &[u8])> = fields
+        .iter()
+        .filter_map(|field| Some((field.tokens(), source(body, field)?)))
+        .collect();
+    let mut out = Vec::new();
+    write_members(&found, &mut out);
+    Some(out)
+}
+
+/// Writes an object of members, nested as deep as their paths are.
+fn write_members(found: &[(&[String], &[u8])], out: &mut Vec<u8>) {
+    out.push(b'{');
+    let mut written: Vec<&str> = Vec::new();
+    for (path, _) in found {
+        let Some((name, _)) = path.split_first() else {
+            continue;
+        };
+        if written.contains(&name.as_str()) {
+            continue;
+        }
+        if !written.is_empty() {
+            out.push(b',');
+        }
+        written.push(name);
+        out.extend_from_slice(Value::from(name.as_str()).to_string().as_bytes());
+        out.push(b':');
+        let below: Vec<(&[String], &[u8])> = found
+            .iter()
+            .filter_map(|(path, value)| {
+                path.split_first()
+                    .filter(|(first, _)| *first == name)
+                    .map(|(_, rest)| (rest, *value))
+            })
+            .collect();
+        match below.iter().find(|(path, _)| path.is_empty()) {
+            Some((_, value)) => out.extend_from_slice(value),
+            None => write_members(&below, out),
+        }
+    }
+    out.push(b'}');
+}
+
 /// How long a body may be to be kept under a policy.
 #[must_use]
 pub fn most_kept(keep: &Keep) -> usize {
     match keep.reply {
-        KeepReply::Full => keep.max_reply.min(LARGEST_KEPT),
+        KeepReply::Full | KeepReply::Reference => keep.max_reply.min(LARGEST_KEPT),
         KeepReply::None => 0,
     }
 }
@@ -144,7 +245,8 @@ mod length {
         from: D,
     ) -> Result<Arc<Vec<u8>>, D::Error> {
         let length = usize::deserialize(from)?;
-        if length > super::LARGEST_KEPT {
+        // What is sealed is a little longer than what is kept.
+        if length > super::LARGEST_KEPT.saturating_mul(2) {
             return Err(serde::de::Error::custom("a body longer than may be kept"));
         }
         Ok(Arc::new(vec![0; length]))
@@ -162,6 +264,9 @@ mod tests {
             for_: Span::seconds(1),
             tombstone: Span::seconds(1),
             max_reply,
+            fields: Vec::new(),
+            headers: Vec::new(),
+            encrypt: false,
         }
     }
 
@@ -199,6 +304,53 @@ mod tests {
             .collect();
         assert_eq!(names, ["Content-Type", "Location", "ETag"]);
         assert_eq!(reply.header("location"), Some("/v1/payments/pay_1"));
+    }
+
+    #[test]
+    fn by_reference_only_the_chosen_members_and_headers_are_kept() {
+        let fields = ["/id", "/card/last4", "/card/brand", "/missing"];
+        let keep = Keep {
+            fields: fields.map(|field| Pointer::parse(field).unwrap()).into(),
+            headers: vec!["request-id".to_owned(), "set-cookie".to_owned()],
+            ..keep(KeepReply::Reference, 1_000)
+        };
+        let headers: Vec<_> = [
+            ("content-type", "application/vnd.acme+json"),
+            ("location", "/1"),
+            ("etag", "\"a\""),
+            ("request-id", "r1"),
+            ("set-cookie", "a=1"),
+            ("set-cookie", "b=2"),
+        ]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()))
+        .into();
+        let body = br#"{"name":"Ada","card":{"last4":"4242","pan":"4111","brand":"x"},"id": 1.10}"#;
+        let reply = Reply::keep(201, &headers, Read::Whole(body.to_vec()), &keep);
+        let kept = br#"{"id":1.10,"card":{"last4":"4242","brand":"x"}}"#;
+        assert_eq!(reply.body, Body::whole(kept.to_vec()));
+        let names: Vec<_> = reply
+            .headers
+            .iter()
+            .map(|(name, _)| name.as_str())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "location",
+                "request-id",
+                "set-cookie",
+                "set-cookie",
+                "Content-Type"
+            ]
+        );
+        for other in ["not json", "[1]", "7", ""] {
+            let read = Read::Whole(other.as_bytes().to_vec());
+            assert_eq!(
+                Reply::keep(201, &[], read, &keep).body,
+                Body::NotKept,
+                "{other}"
+            );
+        }
     }
 
     #[test]

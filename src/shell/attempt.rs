@@ -11,13 +11,16 @@ use std::rc::Rc;
 use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use wasm_bindgen::JsValue;
+use web_sys::ReadableStream;
 use worker::Response;
 
 use super::gate::{self, Object};
-use super::origin::{self, Call, Head, Reading};
+use super::origin::{self, Call, Head, Reading, read_up_to};
+use super::store::Fault;
 use super::waiters::{delay, within};
-use super::{clock, http, js, log, policy};
-use crate::core::answer;
+use super::{clock, http, js, log, policy, seal};
+use crate::core::answer::{self, Answer, Problem};
+use crate::core::code::Code;
 use crate::core::envelope::{self, Envelope};
 use crate::core::identity::Fence;
 use crate::core::outcome::{self, Reason, Verdict};
@@ -62,26 +65,19 @@ impl Attempt {
     pub(super) async fn run(self, teller: oneshot::Sender<Told>) {
         let mut caller = Some(teller);
         super::faults::strike(&self.request.headers, "attempt");
-        let head = self.head(&mut caller).await;
-        let (head, reading) = match head {
-            Ok(head) => {
-                let reading = within(LONGEST_BODY, Box::pin(self.read(&head))).await;
-                let broke_off = || Reading {
-                    read: Read::BrokeOff,
-                    stream: None,
-                };
-                (Some(head), reading.unwrap_or_else(broke_off))
+        let head = self.head(&mut caller).await.ok();
+        let reading = match &head {
+            Some(head) => {
+                let reading = Box::pin(self.body(head, &mut caller));
+                within(LONGEST_BODY, reading).await
             }
-            Err(()) => (
-                None,
-                Reading {
-                    read: Read::BrokeOff,
-                    stream: None,
-                },
-            ),
+            None => None,
         };
-        self.object.close(self.fence);
-        let told = self.settle(head.as_ref(), reading);
+        let reading = reading.unwrap_or(Reading {
+            read: Read::BrokeOff,
+            stream: None,
+        });
+        let told = self.settle(head.as_ref(), reading).await;
         tell(&mut caller, told);
         self.object.wake_waiters();
     }
@@ -95,7 +91,7 @@ impl Attempt {
         let answer = match select(sent, delay(self.operation.origin_timeout)).await {
             Either::Left((answer, _)) => answer,
             Either::Right(((), sent)) => {
-                let told = self.timed_out();
+                let told = self.timed_out().await;
                 tell(caller, told);
                 self.object.wake_waiters();
                 let Some(answer) = within(lease_until.left(clock()), sent).await else {
@@ -108,35 +104,91 @@ impl Attempt {
         answer.map_err(|error| self.failed(&error))
     }
 
-    /// Reads the body. If that takes its time, the head is stored and the lease runs on: after a
+    /// Reads the body. Where the policy streams, a success goes to the caller as it comes, once
+    /// its head is stored.
+    async fn body(&self, head: &Head, caller: &mut Caller) -> Reading {
+        let most = most_kept(&self.operation.keep);
+        let streams = self.operation.stream && self.verdict(head) == Verdict::Completed;
+        let Some((ours, theirs)) = streams.then(|| head.split()).flatten() else {
+            return self.hold_on(head, head.read(most)).await;
+        };
+        if let Some(told) = self.pass_on(head, &theirs) {
+            tell(caller, told);
+        } else {
+            let _nobody_reads_it = theirs.cancel();
+        }
+        let read = async {
+            Reading {
+                read: read_up_to(&ours, most).await,
+                stream: None,
+            }
+        };
+        self.hold_on(head, read).await
+    }
+
+    /// Waits for a body. If that takes its time, the head is stored and the lease runs on: after a
     /// crash the head still says what happened.
-    async fn read(&self, head: &Head) -> Reading {
-        let at = clock();
+    async fn hold_on(&self, head: &Head, read: impl Future<Output = Reading>) -> Reading {
         let half = Span(self.operation.lease.0.div_euclid(2));
         let mut pause = half.min(SLOW_BODY);
-        let mut read = Box::pin(head.read(most_kept(&self.operation.keep)));
+        let mut read = Box::pin(read);
         loop {
             read = match select(read, delay(pause)).await {
                 Either::Left((reading, _)) => return reading,
                 Either::Right(((), read)) => read,
             };
-            let verdict = self.verdict(head);
-            let reply = Reply::keep(
-                head.status,
-                &head.headers,
-                Read::BrokeOff,
-                &self.operation.keep,
-            );
-            let stored = record::Head { verdict, reply, at };
-            let event = Event::Reading {
-                fence: self.fence,
-                head: stored,
-            };
-            if let Err(fault) = self.object.transact(event) {
+            if let Err(fault) = self.keep_head(head) {
                 log::fault(&fault);
             }
             pause = half;
         }
+    }
+
+    /// The answer for the caller while its body comes, if its head could be stored.
+    fn pass_on(&self, head: &Head, stream: &ReadableStream) -> Option<Told> {
+        let step = match self.keep_head(head) {
+            Ok(step) => step,
+            Err(fault) => {
+                log::fault(&fault);
+                return None;
+            }
+        };
+        let record = step
+            .record
+            .as_ref()
+            .filter(|record| record.fence() == self.fence)?;
+        matches!(
+            record.state,
+            record::State::InProgress { head: Some(_), .. }
+        )
+        .then(|| {
+            let reference = gate::reference(&self.envelope, Some(record));
+            let context =
+                gate::context(self.operation, &self.envelope, reference.as_deref(), false);
+            let body = http::Body::Stream(stream);
+            self.deliver(head, answer::Told::Executed, body, context)
+        })
+    }
+
+    /// Stores the head of an answer whose body is still coming.
+    fn keep_head(&self, head: &Head) -> Result<Step, Fault> {
+        let reply = self.unsealed(head, Read::BrokeOff);
+        // What cannot be sealed in this stretch is not kept.
+        let hidden = self.operation.keep.encrypt;
+        let reply = Reply {
+            headers: if hidden { Vec::new() } else { reply.headers },
+            ..reply
+        };
+        let (verdict, at) = (self.verdict(head), head.at);
+        let head = record::Head { verdict, reply, at };
+        self.object.transact(Event::Reading {
+            fence: self.fence,
+            head,
+        })
+    }
+
+    fn unsealed(&self, head: &Head, read: Read) -> Reply {
+        Reply::keep(head.status, &head.headers, read, &self.operation.keep)
     }
 
     async fn send(&self, call: &Call) -> Result<Head, JsValue> {
@@ -165,9 +217,9 @@ impl Attempt {
         );
     }
 
-    fn timed_out(&self) -> Told {
+    async fn timed_out(&self) -> Told {
         match self.object.transact(Event::TimedOut { fence: self.fence }) {
-            Ok(step) => self.answer(step, None, None),
+            Ok(step) => self.answer(step, None, None).await,
             Err(fault) => {
                 log::fault(&fault);
                 self.closed()
@@ -176,15 +228,18 @@ impl Attempt {
     }
 
     /// Records what the answer means, and says what the caller gets.
-    fn settle(&self, head: Option<&Head>, reading: Reading) -> Told {
+    async fn settle(&self, head: Option<&Head>, reading: Reading) -> Told {
         let (verdict, reply, body) = match head {
             Some(head) => {
                 let body = match &reading.read {
                     Read::Whole(body) => Some(body.clone()),
                     Read::BrokeOff | Read::TooLong => None,
                 };
-                let keep = &self.operation.keep;
-                let reply = Reply::keep(head.status, &head.headers, reading.read, keep);
+                let mut reply = self.unsealed(head, reading.read);
+                if self.operation.keep.encrypt {
+                    let reference = self.envelope.name.reference(self.fence.nonce);
+                    reply = seal::seal_reply(&self.object.env, &reference, reply).await;
+                }
                 (self.verdict(head), Some(reply), body)
             }
             None => (Verdict::Unknown(Reason::ConnectionLost), None, None),
@@ -194,14 +249,17 @@ impl Attempt {
             verdict,
             reply,
         };
-        match self.object.transact(event) {
+        let stored = self.object.transact(event);
+        // Not before: while its answer is on the way to the record, nothing may run in its place.
+        self.object.close(self.fence);
+        match stored {
             Ok(step) => {
                 let body = match (&body, &reading.stream) {
                     (Some(body), _) => Some(http::Body::Bytes(body)),
                     (None, Some(stream)) => Some(http::Body::Stream(stream)),
                     (None, None) => None,
                 };
-                self.answer(step, head, body)
+                self.answer(step, head, body).await
             }
             // An answer that could not be recorded is not handed out.
             Err(fault) => {
@@ -225,26 +283,19 @@ impl Attempt {
         outcome::classify(head.status, stated, &self.operation.outcomes)
     }
 
-    fn answer(&self, step: Step, head: Option<&Head>, body: Option<http::Body<'_>>) -> Told {
+    async fn answer(&self, step: Step, head: Option<&Head>, body: Option<http::Body<'_>>) -> Told {
         let reference = gate::reference(&self.envelope, step.record.as_ref());
         let context = gate::context(self.operation, &self.envelope, reference.as_deref(), false);
         match (step.reaction, head) {
-            (Reaction::Answer(answer), _) => Told {
-                message: Some(wire::message(&answer, context)),
-                response: None,
-            },
-            (Reaction::Deliver(told), Some(head)) => {
-                let body = body.unwrap_or(http::Body::None);
-                match deliver(head, told, body, context) {
-                    Ok(response) => Told {
-                        message: None,
-                        response: Some(response),
-                    },
-                    Err(error) => {
-                        self.failed(&error.into());
-                        self.closed()
-                    }
+            (Reaction::Answer(answer), _) => {
+                let answer = seal::opened(&self.object.env, answer, reference.as_deref()).await;
+                Told {
+                    message: Some(wire::message(&answer, context)),
+                    response: None,
                 }
+            }
+            (Reaction::Deliver(told), Some(head)) => {
+                self.deliver(head, told, body.unwrap_or(http::Body::None), context)
             }
             (
                 Reaction::Deliver(_)
@@ -256,6 +307,46 @@ impl Attempt {
         }
     }
 
+    /// The origin's own answer, with the gate's marks. One that the runtime cannot pass on (a
+    /// status outside 200 to 599) is recorded all the same.
+    fn deliver(
+        &self,
+        head: &Head,
+        told: answer::Told,
+        body: http::Body<'_>,
+        context: wire::Context<'_>,
+    ) -> Told {
+        let mut headers = head.headers.clone();
+        headers.extend(wire::marks(told, context));
+        let body = if wire::bodiless(head.status) {
+            http::Body::None
+        } else {
+            body
+        };
+        match http::build(head.status, &headers, body) {
+            Ok(response) => Told {
+                message: None,
+                response: Some(response),
+            },
+            Err(error) => {
+                self.failed(&error.into());
+                let problem = Problem {
+                    told,
+                    retry_after: Some(Span::seconds(5)),
+                    ..Problem::detailed(
+                        Code::OriginUnreachable,
+                        "the origin's answer cannot be passed on",
+                    )
+                };
+                let message = wire::message(&Answer::Problem(problem), context);
+                Told {
+                    message: Some(message),
+                    response: None,
+                }
+            }
+        }
+    }
+
     fn closed(&self) -> Told {
         let context = gate::context(self.operation, &self.envelope, None, false);
         Told {
@@ -263,23 +354,6 @@ impl Attempt {
             response: None,
         }
     }
-}
-
-/// The origin's own answer, with the gate's marks.
-fn deliver(
-    head: &Head,
-    told: answer::Told,
-    body: http::Body<'_>,
-    context: wire::Context<'_>,
-) -> worker::Result<Response> {
-    let mut headers = head.headers.clone();
-    headers.extend(wire::marks(told, context));
-    let body = if wire::bodiless(head.status) {
-        http::Body::None
-    } else {
-        body
-    };
-    http::build(head.status, &headers, body)
 }
 
 fn tell(caller: &mut Caller, told: Told) {

@@ -21,7 +21,7 @@ use worker::{DurableObject, Env, Request, Response, State, durable_object};
 use super::attempt::{Attempt, Told};
 use super::store::{Before, Fault, Store};
 use super::waiters::{Place, Waiters};
-use super::{clock, events, http, log, policy, probe, random};
+use super::{clock, events, http, log, policy, probe, random, seal};
 use crate::core::admission::{Incoming, placeholder};
 use crate::core::answer::{Answer, Problem};
 use crate::core::code::Code;
@@ -116,6 +116,8 @@ impl DurableObject for Gate {
 
 /// A request on its way through the object.
 struct Case<'a> {
+    /// The nonce of the life that this request may start.
+    nonce: Nonce,
     kept: &'a [Kept],
     operation: &'static Operation,
     envelope: &'a Envelope,
@@ -219,8 +221,14 @@ impl Object {
             max_decoded: operation.max_body.saturating_mul(8),
         };
         let fingerprint = operation.recipe.fingerprint(&command);
-        let kept = self.kept(operation, request, body);
+        let nonce = Nonce(random()?);
+        let mut kept = self.kept(operation, request, body);
+        if operation.keep.encrypt {
+            let reference = envelope.name.reference(nonce);
+            kept = seal::seal_kept(&self.env, &reference, kept).await;
+        }
         let case = Case {
+            nonce,
             kept: &kept,
             operation,
             envelope,
@@ -289,11 +297,12 @@ impl Object {
             command: case.command,
             fingerprint: case.fingerprint,
             owner: case.envelope.owner,
-            nonce: Nonce(random()?),
+            nonce: case.nonce,
             kept: case.kept,
             call_open: !self.open.borrow().is_empty(),
             probe_open: self.probing.get(),
             events: events::wanted(&self.env),
+            secret: case.operation.keep.encrypt && seal::newest(&self.env).is_some(),
         };
         let step = self.transact(Event::Arrived(arrival))?;
         let place =
@@ -305,6 +314,7 @@ impl Object {
         match step.reaction {
             Reaction::Answer(answer) => {
                 let reference = reference(case.envelope, step.record.as_ref());
+                let answer = seal::opened(&self.env, answer, reference.as_deref()).await;
                 let context = context(
                     case.operation,
                     case.envelope,

@@ -15,6 +15,7 @@ mod origin;
 mod pass;
 mod policy;
 mod probe;
+mod seal;
 mod store;
 mod waiters;
 mod well_known;

@@ -14,6 +14,7 @@ use super::{http, js};
 use crate::core::envelope::Request;
 use crate::core::policy::Origin;
 use crate::core::reply::{READ_AHEAD, Read};
+use crate::core::time::Millis;
 
 /// Codings that the runtime decodes while a body is read, as it compares them: to the letter.
 const DECODED: [&str; 2] = ["br", "gzip"];
@@ -31,6 +32,8 @@ const OF_CODED: [&str; 5] = [
 pub(super) struct Head {
     pub(super) status: u16,
     pub(super) headers: Vec<(String, String)>,
+    /// When it came.
+    pub(super) at: Millis,
     response: web_sys::Response,
     /// Whether the request was one whose answer has no body.
     head_only: bool,
@@ -139,6 +142,7 @@ impl Head {
             }
         }
         Self {
+            at: super::clock(),
             status: response.status(),
             headers,
             response,
@@ -150,6 +154,11 @@ impl Head {
     /// The origin's own word on the outcome; it is not for the client.
     pub(super) fn stated(&self, name: &str) -> Option<String> {
         self.response.headers().get(name).ok().flatten()
+    }
+
+    /// The body in two: one branch to read here, one for the caller, who gets it as it comes.
+    pub(super) fn split(&self) -> Option<(ReadableStream, ReadableStream)> {
+        self.response.body().map(|body| tee(&body))
     }
 
     /// Reads the body as far as it may be kept.
@@ -193,11 +202,7 @@ impl Head {
 
 /// Reads a body of unknown length; what turns out too long to keep is handed on whole.
 async fn read_or_hand_on(body: &ReadableStream, most: usize) -> Reading {
-    let branches: Array = body.tee().unchecked_into();
-    let (ours, theirs): (ReadableStream, ReadableStream) = (
-        branches.get(0).unchecked_into(),
-        branches.get(1).unchecked_into(),
-    );
+    let (ours, theirs) = tee(body);
     match read_up_to(&ours, most).await {
         Read::TooLong => Reading {
             read: Read::TooLong,
@@ -209,6 +214,16 @@ async fn read_or_hand_on(body: &ReadableStream, most: usize) -> Reading {
             Reading { read, stream: None }
         }
     }
+}
+
+/// Two branches of a stream, each of which gets all of it. A branch that is left unread by a
+/// caller who hangs up does not hold the other back.
+fn tee(body: &ReadableStream) -> (ReadableStream, ReadableStream) {
+    let branches: Array = body.tee().unchecked_into();
+    (
+        branches.get(0).unchecked_into(),
+        branches.get(1).unchecked_into(),
+    )
 }
 
 /// Reads a stream to its end, or gives up past a number of bytes.

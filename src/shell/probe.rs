@@ -13,11 +13,11 @@ use wasm_bindgen::{JsCast, JsValue};
 use super::gate;
 use super::origin::{self, Call, read_up_to};
 use super::waiters::within;
-use super::{http, js, log, policy};
+use super::{http, js, log, policy, seal};
 use crate::core::identity::ObjectName;
 use crate::core::policy::{Operation, Recovery};
 use crate::core::record::Record;
-use crate::core::recovery::{Finding, Reconcile};
+use crate::core::recovery::Finding;
 use crate::core::reply::{READ_AHEAD, Read};
 use crate::core::step::{Event, ProbeOrder};
 use crate::core::wire;
@@ -60,8 +60,9 @@ async fn ask(object: &gate::Object, record: &Record, order: ProbeOrder) -> Resul
         .and_then(|name| ObjectName::parse(&name))
         .ok_or("no name")?;
     let reference = name.reference(order.fence.nonce);
+    let kept = seal::open_kept(&object.env, &reference, &record.kept).await;
     let target = reconcile
-        .target(&reference, &record.kept)
+        .target(&reference, &kept)
         .ok_or("a value of its target was not kept with the claim")?;
     let call = Call::new().map_err(|error| js::said(&error))?;
     let init = question(object, order, &reference, &call).map_err(|error| js::said(&error))?;
@@ -76,7 +77,8 @@ async fn ask(object: &gate::Object, record: &Record, order: ProbeOrder) -> Resul
     });
     match within(patience(operation), answer).await {
         Some(Ok((status, Read::Whole(body)))) => {
-            Ok(reading(reconcile, status, &body, &reference, record))
+            let finding = reconcile.read(status, &body, &reference, &kept);
+            Ok(sealed(object, operation, &reference, finding).await)
         }
         Some(Ok((_, Read::BrokeOff | Read::TooLong))) => Err("its answer broke off".to_owned()),
         Some(Err(error)) => Err(js::said(&error)),
@@ -87,14 +89,25 @@ async fn ask(object: &gate::Object, record: &Record, order: ProbeOrder) -> Resul
     }
 }
 
-fn reading(
-    reconcile: &Reconcile,
-    status: u16,
-    body: &[u8],
+/// A finding as it may be kept.
+async fn sealed(
+    object: &gate::Object,
+    operation: &Operation,
     reference: &str,
-    record: &Record,
+    finding: Finding,
 ) -> Finding {
-    reconcile.read(status, body, reference, &record.kept)
+    if !operation.keep.encrypt {
+        return finding;
+    }
+    match finding {
+        Finding::Applied(reply) => {
+            Finding::Applied(seal::seal_reply(&object.env, reference, reply).await)
+        }
+        Finding::Failed(reply) => {
+            Finding::Failed(seal::seal_reply(&object.env, reference, reply).await)
+        }
+        Finding::Inconclusive | Finding::NotApplied | Finding::Pending => finding,
+    }
 }
 
 /// A probe has as long as a command.

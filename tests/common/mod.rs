@@ -56,6 +56,8 @@ pub struct World {
     pub probe_open: bool,
     /// Whether anybody listens to events.
     pub events: bool,
+    /// Whether there is a secret to encrypt with.
+    pub secret: bool,
     drawn: u64,
 }
 
@@ -68,6 +70,7 @@ impl World {
             call_open: false,
             probe_open: false,
             events: false,
+            secret: true,
             drawn: 0,
         }
     }
@@ -113,6 +116,7 @@ impl World {
             call_open: self.call_open,
             probe_open: self.probe_open,
             events: self.events,
+            secret: self.secret,
         };
         self.apply(Event::Arrived(arrival))
     }

@@ -94,7 +94,16 @@ origin_timeout | {"origin_timeout": "2 m"} | not a duration
 max_body | {"max_body": "1MB"} | not a size
 max_body | {"max_body": "17MiB"} | 16 MiB at most
 keep | {"keep": "full"} | must be a table, not a string
-keep.reply | {"keep": {"reply": "all"}} | "full", "none"
+keep.reply | {"keep": {"reply": "all"}} | "full", "reference", "none"
+keep.fields | {"keep": {"fields": ["/id"]}} | goes with keep.reply = "reference" only
+keep.fields[0] | {"keep": {"reply": "reference", "fields": ["id"]}} | starts with "/"
+keep.fields[0] | {"keep": {"reply": "reference", "fields": ["/data/0"]}} | must name a member of an object
+keep.fields[0] | {"keep": {"reply": "reference", "fields": ["/data/*/id"]}} | must name a member of an object
+keep.headers[0] | {"keep": {"headers": ["Retry-After"]}} | is never replayed
+keep.headers[0] | {"keep": {"headers": ["Access-Control-Allow-Origin"]}} | is never replayed
+keep.headers[0] | {"keep": {"headers": [1]}} | must be a string
+keep.encrypt | {"keep": {"encrypt": "yes"}} | must be true or false
+stream | {"stream": "yes"} | must be true or false
 keep.for | {"keep": {"for": "24"}} | "24" is not a duration
 keep.tombstone | {"keep": {"for": "31d"}} | at least as long
 keep.max_reply | {"keep": {"max_reply": "0KiB"}} | not a size
@@ -197,15 +206,10 @@ const PLANNED: &str = r#"
 authorize_replay | {"authorize_replay": "GET /v1/me"} | is not built in this version
 principal_trusted | {"principal_trusted": true} | is not built in this version
 acknowledge | {"acknowledge": {"status": 200}} | is not built in this version
-stream | {"stream": true} | is not built in this version
 limit | {"limit": 10} | is not built in this version
 placement | {"placement": {"jurisdiction": "eu"}} | is not built in this version
-keep.fields | {"keep": {"fields": ["/id"]}} | is not built in this version
-keep.headers | {"keep": {"headers": ["X-A"]}} | is not built in this version
-keep.encrypt | {"keep": {"encrypt": false}} | is not built in this version
 command.echo | {"command": {"echo": ["/id"]}} | is not built in this version
 on_mismatch | {"on_mismatch": "separate"} | "separate" is not built in this version; built are
-keep.reply | {"keep": {"reply": "reference"}} | "reference" is not built in this version; built are
 principal | {"principal": "jwt:sub"} | "jwt:sub" is not built
 principal | {"principal": "cookie:sid"} | "cookie:sid" is not built
 principal | {"principal": "header:X-User"} | "header:X-User" is not built

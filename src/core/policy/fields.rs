@@ -8,15 +8,14 @@ use serde_json::Value;
 use super::operation::Common;
 use super::reader::{Faults, Field, Names, Table, status, wrong_type};
 use super::{
-    AfterExpiry, AfterWait, Effect, Keep, KeepReply, OnMismatch, OnRepeat, OutcomeLists, Statuses,
-    WhenAbsent, WhileRunning,
+    AfterExpiry, AfterWait, Effect, OnMismatch, OnRepeat, OutcomeLists, Statuses, WhenAbsent,
+    WhileRunning,
 };
 use crate::core::code::Code;
 use crate::core::time::Span;
 
 /// The longest body or reply: an isolate has 128 MB for all that it does at one time.
 pub(super) const MOST_BYTES: usize = 16 << 20;
-const DAY: Span = Span::seconds(86_400);
 
 pub(super) fn when_absent(table: &Table<'_>, faults: &mut Faults) -> Option<WhenAbsent> {
     let built = [("refuse", WhenAbsent::Refuse), ("pass", WhenAbsent::Pass)];
@@ -124,55 +123,6 @@ pub(super) fn deadlines(table: &Table<'_>, faults: &mut Faults) -> (Option<Span>
         );
     }
     (lease, origin_timeout)
-}
-
-pub(super) fn keep(
-    table: &Table<'_>,
-    on_repeat: Option<OnRepeat>,
-    faults: &mut Faults,
-) -> Option<Keep> {
-    const NAMES: Names<'_> = Names {
-        built: &["reply", "for", "tombstone", "max_reply"],
-        planned: &["fields", "headers", "encrypt"],
-    };
-    let defaults = Keep {
-        // Where no reply is ever replayed, none is kept.
-        reply: match on_repeat {
-            Some(OnRepeat::Acknowledge | OnRepeat::Refuse) => KeepReply::None,
-            Some(OnRepeat::Replay) | None => KeepReply::Full,
-        },
-        for_: DAY,
-        tombstone: Span(DAY.0.saturating_mul(30)),
-        max_reply: 4 << 20,
-    };
-    let inner = match table.table("keep", &NAMES, faults) {
-        Field::Absent => return Some(defaults),
-        Field::Faulty => return None,
-        Field::Is(inner) => inner,
-    };
-    let replies = [("full", KeepReply::Full), ("none", KeepReply::None)];
-    let reply = inner
-        .choice("reply", &replies, &["reference"], faults)
-        .or(defaults.reply);
-    let for_ = inner.span("for", faults).or(defaults.for_);
-    let tombstone = inner.span("tombstone", faults).or(defaults.tombstone);
-    let max_reply = inner
-        .size("max_reply", MOST_BYTES, faults)
-        .or(defaults.max_reply);
-    if let (Some(for_), Some(tombstone)) = (for_, tombstone)
-        && tombstone < for_
-    {
-        faults.add(
-            inner.path("tombstone"),
-            "must be at least as long as keep.for (defaults: for 24h, tombstone 30d)",
-        );
-    }
-    Some(Keep {
-        reply: reply?,
-        for_: for_?,
-        tombstone: tombstone?,
-        max_reply: max_reply?,
-    })
 }
 
 pub(super) fn after_expiry(table: &Table<'_>, faults: &mut Faults) -> Option<AfterExpiry> {

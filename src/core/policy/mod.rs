@@ -5,6 +5,7 @@
 //! build yet. It never guesses a default for something that was written wrongly.
 
 mod fields;
+mod keep;
 mod operation;
 pub mod parse;
 mod reader;
@@ -22,7 +23,7 @@ pub use route::{Found, Params, Route};
 pub use statuses::Statuses;
 pub use target::normalise;
 
-use crate::core::command::Recipe;
+use crate::core::command::{Pointer, Recipe};
 use crate::core::recovery::Reconcile;
 use crate::core::time::Span;
 
@@ -155,6 +156,8 @@ pub struct Operation {
     pub max_body: usize,
     /// What is kept of the answer, and for how long.
     pub keep: Keep,
+    /// Whether a success is passed on while it comes.
+    pub stream: bool,
     /// What a request gets once the reply window has passed.
     pub after_expiry: AfterExpiry,
     /// What happens to an unknown outcome.
@@ -258,7 +261,7 @@ pub enum AfterWait {
 }
 
 /// What is kept of an answer, and for how long.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Keep {
     /// How much of the reply is kept.
     pub reply: KeepReply,
@@ -268,6 +271,12 @@ pub struct Keep {
     pub tombstone: Span,
     /// The longest body that is kept, in bytes.
     pub max_reply: usize,
+    /// The members of a JSON body that are kept of it by `reference`.
+    pub fields: Vec<Pointer>,
+    /// Further headers that are kept, in lower case.
+    pub headers: Vec<String>,
+    /// Whether what is kept is encrypted.
+    pub encrypt: bool,
 }
 
 /// How much of the reply is kept.
@@ -277,6 +286,8 @@ pub enum KeepReply {
     Full,
     /// The outcome alone.
     None,
+    /// Status, `Location` and chosen members of a JSON body.
+    Reference,
 }
 
 /// What a request gets once the reply window has passed.

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::reader::{Faults, Field, Names, Table, quote, string, wrong_type};
 use super::{
-    KeyPart, Operation, Preset, Principal, Route, ScopePart, fields, recipe, recovery, values,
+    KeyPart, Operation, Preset, Principal, Route, ScopePart, fields, keep, recipe, recovery, values,
 };
 use crate::core::code::Code;
 use crate::core::command::Recipe;
@@ -29,6 +29,7 @@ const NAMES: Names<'_> = Names {
         "origin_timeout",
         "max_body",
         "keep",
+        "stream",
         "after_expiry",
         "recovery",
         "command",
@@ -41,7 +42,6 @@ const NAMES: Names<'_> = Names {
         "authorize_replay",
         "principal_trusted",
         "acknowledge",
-        "stream",
         "limit",
         "placement",
     ],
@@ -106,7 +106,8 @@ fn whole(
     let max_body = table
         .size("max_body", fields::MOST_BYTES, faults)
         .or(1 << 20);
-    let keep = fields::keep(table, on_repeat, faults);
+    let keep = keep::read(table, on_repeat, faults);
+    let stream = table.flag("stream", faults).or(false);
     let after_expiry = fields::after_expiry(table, faults);
     let effect = fields::effect(table, faults);
     let recovery = recovery::read(table, effect, lease, draft.routes.as_deref(), faults);
@@ -129,6 +130,7 @@ fn whole(
         origin_timeout: origin_timeout?,
         max_body: max_body?,
         keep: keep?,
+        stream: stream?,
         after_expiry: after_expiry?,
         recovery: recovery?,
         recipe: recipe?,

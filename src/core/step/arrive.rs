@@ -23,6 +23,7 @@ pub(super) fn arrived(mut aged: Aged, arrival: Arrival<'_>, now: Millis) -> Step
     let known = aged.record.take_if(|record| !record.forgotten(now));
     let Some(record) = known else {
         return match arrival.manner {
+            Manner::First | Manner::SecondTry if closed(arrival) => aged.react(unsafe_to_keep()),
             Manner::First | Manner::SecondTry => claim_empty(aged, arrival, now),
             // The attempt it waited for left nothing behind: it may come back.
             Manner::Waited { .. } => aged.react(pending(Code::InProgress, Span::seconds(1))),
@@ -44,6 +45,10 @@ pub(super) fn arrived(mut aged: Aged, arrival: Arrival<'_>, now: Millis) -> Step
         });
     }
     match decide(&record, arrival, now) {
+        Decision::Claim | Decision::NewLife if closed(arrival) => {
+            aged.record = Some(record);
+            aged.react(unsafe_to_keep())
+        }
         Decision::Claim => claim_again(aged, record, arrival, now),
         Decision::NewLife => {
             aged.record = Some(record);
@@ -236,6 +241,20 @@ fn longest_wait(record: &Record) -> Millis {
     }
 }
 
+/// Whether a claim would have to keep in the clear what the policy wants encrypted.
+fn closed(arrival: Arrival<'_>) -> bool {
+    arrival.operation.keep.encrypt && !arrival.secret
+}
+
+/// Fail closed: the command is not forwarded.
+fn unsafe_to_keep() -> Reaction {
+    let detail = "the secret that replies of this operation are encrypted with is not configured";
+    Reaction::Answer(Answer::Problem(Problem {
+        retry_after: Some(Span::seconds(5)),
+        ..Problem::detailed(Code::GateUnavailable, detail)
+    }))
+}
+
 /// The first claim of a life.
 fn claim_empty(mut aged: Aged, arrival: Arrival<'_>, now: Millis) -> Step {
     let fingerprint = match arrival.fingerprint {
@@ -280,8 +299,13 @@ fn claim_again(aged: Aged, record: Record, arrival: Arrival<'_>, now: Millis) ->
         claimed_by: arrival.request,
         lifetimes: Lifetimes::of(arrival.operation),
         unresolved,
-        // The same command, and perhaps a policy that asks by more of it.
-        kept: arrival.kept.to_vec(),
+        // The same command, and perhaps a policy that asks by more of it. What is sealed is sealed
+        // for its life, and stays.
+        kept: if arrival.operation.keep.encrypt {
+            record.kept
+        } else {
+            arrival.kept.to_vec()
+        },
         escalated: false,
         plan: None,
         state: running(arrival, now),

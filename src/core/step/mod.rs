@@ -102,6 +102,8 @@ pub struct Arrival<'a> {
     pub probe_open: bool,
     /// Whether anybody listens to the events of this deployment.
     pub events: bool,
+    /// Whether what the policy wants encrypted can be encrypted.
+    pub secret: bool,
 }
 
 /// How a request comes to the object.

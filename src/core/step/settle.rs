@@ -303,11 +303,12 @@ fn contradict(
     aged.become_(Some(record), reaction)
 }
 
-/// Whether two replies are one receipt; what was not kept cannot disagree.
+/// Whether two replies are one receipt; what was not kept, or is sealed, cannot disagree.
 fn same_receipt(stored: &Reply, other: &Reply) -> bool {
+    let sealed = stored.seal.is_some() || other.seal.is_some();
     stored.status == other.status
         && match (&stored.body, &other.body) {
-            (Body::Whole(stored), Body::Whole(other)) => stored == other,
+            (Body::Whole(stored), Body::Whole(other)) => sealed || stored == other,
             (Body::Lost | Body::NotKept | Body::TooLarge, _)
             | (_, Body::Lost | Body::NotKept | Body::TooLarge) => true,
         }
