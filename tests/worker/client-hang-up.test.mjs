@@ -26,7 +26,8 @@ test("the client leaves after 100 ms, the origin finishes, the retry replays", a
   const { gate, origin } = it;
   const { effects } = await effectsIn(origin, async () => {
     const left = raw("left", { headers: [["Demo-Delay", "500ms"]], hangUp: 100 });
-    const seen = await origin.nextRequest((request) => request.header("Idempotency-Key") === "left");
+    const isLeft = (request) => request.header("Idempotency-Key") === "left";
+    const seen = await origin.nextRequest(isLeft);
     assert.deepEqual(await left, { hungUp: true });
     assert.equal(await seen.ended, "answered", "the origin call outlives the client");
     const retry = await pay(gate, "left");

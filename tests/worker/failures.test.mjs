@@ -102,7 +102,7 @@ test("a 303 is a success and is replayed; it is not followed", async () => {
   assert.equal(origin.requests.length, count + 1);
 });
 
-test("those who wait for an attempt that failed without effect come back, and one runs", async () => {
+test("those who wait for an attempt that came to nothing come back, and one runs", async () => {
   const { gate, origin } = it;
   const count = origin.requests.length;
   const hold = origin.hold("POST /v1/payments", { when: "before" });

@@ -94,7 +94,7 @@ test("a late answer of an attempt whose lease has ended finds nobody: still unkn
   await pending(gate, await pay(gate, "too-late"), "unknown");
 });
 
-test("a body that takes longer than the lease still reaches its caller and the record", async () => {
+test("a body that takes longer than the lease reaches its caller and the record", async () => {
   const { gate, origin } = it;
   const { effects } = await effectsIn(origin, async () => {
     const first = pay(gate, SLOW_BODY);

@@ -107,7 +107,8 @@ test("GET and HEAD with a body, or with a length of 0, pass like any other", asy
       [undefined, [["Content-Length", "0"]]],
       ["", []],
     ]) {
-      const answer = await rawRequest(it.gate.url, { method, target: "/ledger.json", headers, body });
+      const request = { method, target: "/ledger.json", headers, body };
+      const answer = await rawRequest(it.gate.url, request);
       assert.equal(answer.status, 200, `${method} ${JSON.stringify(body)} ${headers}`);
       const seen = it.origin.requests.at(-1);
       assert.equal(seen.method, method);
@@ -128,10 +129,12 @@ test("GET and HEAD on a protected path pass: they are no operation", async () =>
 });
 
 test("the exact status, also one that nobody knows", async () => {
-  for (const status of [200, 202, 204, 205, 226, 299, 304, 401, 404, 418, 451, 499, 500, 503, 599]) {
+  const statuses = [200, 202, 204, 205, 226, 299, 304, 401, 404, 418, 451, 499, 500, 503, 599];
+  for (const status of statuses) {
     const bodiless = status === 204 || status === 205 || status === 304;
     const body = bodiless ? "" : `status ${status}`;
-    const answer = await ask(`/status-${status}`, () => ({ status, headers: [["X-S", "1"]], body }));
+    const made = () => ({ status, headers: [["X-S", "1"]], body });
+    const answer = await ask(`/status-${status}`, made);
     assert.deepEqual([answer.status, answer.text(), answer.header("X-S")], [status, body, "1"]);
   }
 });

@@ -119,7 +119,8 @@ test("another principal, an unknown key, a made-up reference: 404, all alike", a
 test("it needs what the operation needs: credentials and a well-formed key", async () => {
   const { gate, origin } = it;
   await withoutTrace(gate, origin, async () => {
-    const ask = (headers, query = "") => gate.fetch(`${STATUS}/create_payment${query}`, { headers });
+    const path = `${STATUS}/create_payment`;
+    const ask = (headers, query = "") => gate.fetch(path + query, { headers });
     const key = { "idempotency-key": "k" };
     await refusal(gate, await ask(key), 401, "principal_missing");
     await refusal(gate, await ask({}, "?reference=og_x"), 401, "principal_missing");
@@ -129,7 +130,7 @@ test("it needs what the operation needs: credentials and a well-formed key", asy
   });
 });
 
-test("an operation without a principal answers everybody; a query key is read from the query", async () => {
+test("without a principal it answers everybody; a query key is read from the query", async () => {
   const { gate } = it;
   const send = (path, headers = {}) => gate.fetch(path, { method: "POST", headers, body: "x" });
   await (await send("/open/1", { "idempotency-key": "k" })).text();
@@ -140,7 +141,7 @@ test("an operation without a principal answers everybody; a query key is read fr
   assert.equal((await shared.json()).state, "completed");
 });
 
-test("only GET, and never the origin: the gate's own paths are closed to everything else", async () => {
+test("only GET, and never the origin: the gate's own paths end at the gate", async () => {
   const { gate, origin } = it;
   await withoutTrace(gate, origin, async () => {
     const post = await gate.fetch(`${STATUS}/create_payment`, { method: "POST" });

@@ -14,9 +14,11 @@ import { operation, policyOf, startGate } from "./support/gate.mjs";
 
 const { StripeError, StripeIdempotencyError } = Stripe.errors;
 const INTENTS = "POST /v1/payment_intents";
+const WAIT = { answer: "wait", for: "300ms" };
+const TIMES = { lease: "3s", origin_timeout: "1s", while_running: WAIT };
 const intents = (fields) => {
-  const times = { lease: "3s", origin_timeout: "1s", while_running: { answer: "wait", for: "300ms" } };
-  return policyOf([operation("create_payment_intent", { ...times, ...fields })], { preset: "stripe" });
+  const protectedCall = operation("create_payment_intent", { ...TIMES, ...fields });
+  return policyOf([protectedCall], { preset: "stripe" });
 };
 
 let origin;
@@ -98,7 +100,7 @@ describe("stripe SDK", { concurrency: true }, () => {
     assert.equal(effects(1003).length, 1);
   });
 
-  test("another amount under a used key is the SDK's idempotency error, and not retried", async () => {
+  test("another amount under a used key is the SDK's idempotency error, at once", async () => {
     const { create, sent } = sdk();
     await create(1004, { idempotencyKey: "mismatch" });
     const error = await rejection(create(2004, { idempotencyKey: "mismatch" }));
@@ -186,7 +188,7 @@ describe("stripe SDK", { concurrency: true }, () => {
     );
   });
 
-  test("while the first call runs, a second one that does not retry is refused, not paid", async () => {
+  test("while the first call runs, a second that does not retry is an error", async () => {
     const hold = origin.hold(bodyHas(1110));
     const first = sdk().create(1110, { idempotencyKey: "running" });
     await hold.reached;

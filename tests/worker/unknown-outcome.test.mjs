@@ -67,7 +67,7 @@ test("the origin hangs after the effect: 504 in time, unknown, and the call is e
   assert.equal(await seen.ended, "aborted", "the lease ends the call");
 });
 
-test("those who wait while the outcome becomes unknown are pending, and none takes over", async () => {
+test("those who wait as the outcome becomes unknown are pending, and none takes over", async () => {
   const { gate, origin } = it;
   const count = origin.requests.length;
   const hold = origin.hold("POST /v1/payments");

@@ -86,7 +86,7 @@ test("under the presets a pending answer is a 409, and an error", async () => {
   }
 });
 
-test("a client that comes back when it is told to gets the answer, by hints that shrink", async () => {
+test("a client that comes back when told gets the answer, by hints that shrink", async () => {
   const gate = gates.pending;
   const count = origin.ledger.count();
   const first = pay(gate, "obedient", { "Demo-Delay": "2500ms" });

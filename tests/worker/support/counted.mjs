@@ -55,7 +55,7 @@ export async function countedBuild() {
   return { folder, remove: () => rm(folder, { recursive: true, force: true }) };
 }
 
-/** The calls that a gate on such a build has told of so far: `{ name, call, on }`, with the object's name. */
+/** The calls that a gate on such a build has told of: `{ name, call, on }`, by object name. */
 export function callsOf(gate) {
   return gate.logs
     .filter(({ message }) => message.startsWith(MARK))
