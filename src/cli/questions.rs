@@ -238,13 +238,28 @@ fn concurrency(operation: &Operation) -> String {
 }
 
 fn stored(operation: &Operation) -> String {
-    let keep = operation.keep;
-    let reply = match keep.reply {
-        KeepReply::Full => format!(
-            "Status, entity headers and body of the answer, up to {}, unencrypted.",
-            size(keep.max_reply.min(LARGEST_KEPT))
-        ),
-        KeepReply::None => "The outcome, status and location, but no body.".to_owned(),
+    let keep = &operation.keep;
+    let kept = match keep.reply {
+        KeepReply::Full => {
+            let most = size(keep.max_reply.min(LARGEST_KEPT));
+            format!("Status, entity headers and body of the answer, up to {most}")
+        }
+        KeepReply::Reference if keep.fields.is_empty() => "Status and location".to_owned(),
+        KeepReply::Reference => {
+            let fields: Vec<String> = keep.fields.iter().map(ToString::to_string).collect();
+            format!("Status, location and of the body {}", list(&fields))
+        }
+        KeepReply::None => "The outcome, status and location, but no body".to_owned(),
+    };
+    let further = if keep.headers.is_empty() {
+        String::new()
+    } else {
+        format!(", and the headers {}", list(&keep.headers))
+    };
+    let encrypted = if keep.encrypt {
+        "encrypted with the secret ONCEGATE_RECORD_SECRET"
+    } else {
+        "unencrypted"
     };
     let missing = match operation.on_repeat {
         OnRepeat::Replay => format!(
@@ -253,14 +268,17 @@ fn stored(operation: &Operation) -> String {
         ),
         OnRepeat::Acknowledge | OnRepeat::Refuse => String::new(),
     };
-    format!(
-        "{reply}{missing} A request body may have {}.",
-        size(operation.max_body)
-    )
+    let passed_on = if operation.stream {
+        " A success is passed on while it comes."
+    } else {
+        ""
+    };
+    let most = size(operation.max_body);
+    format!("{kept}{further}, {encrypted}.{missing}{passed_on} A request body may have {most}.")
 }
 
 fn expiry(operation: &Operation) -> String {
-    let keep = operation.keep;
+    let keep = &operation.keep;
     let forgotten = format!(
         "{} after completion the key is forgotten and the command would run again.",
         span(keep.tombstone)

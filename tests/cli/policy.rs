@@ -174,7 +174,18 @@ const ANSWERS: &[(&str, &str, &str)] = &[
     (
         "keep = { reply = \"none\" }",
         "stored",
-        "but no body. A repeat whose answer is not kept",
+        "but no body, unencrypted. A repeat whose answer is not kept",
+    ),
+    (
+        "keep = { reply = \"reference\", fields = [\"/id\", \"/at\"], headers = [\"X-A\"] }",
+        "stored",
+        "Status, location and of the body /id and /at, and the headers x-a, unencrypted.",
+    ),
+    (
+        "keep = { encrypt = true }\nstream = true",
+        "stored",
+        "up to 4MiB, encrypted with the secret ONCEGATE_RECORD_SECRET. A repeat whose answer is \
+         not kept gets 409 reply_unavailable. A success is passed on while it comes. A request",
     ),
     (
         "max_body = \"2MiB\"",

@@ -115,6 +115,11 @@ const HARMLESS: &[(&str, &str)] = &[
     ),
     ("", "on_repeat = \"refuse\"\nkeep = { reply = \"none\" }"),
     ("", "keep = { for = \"24h\", tombstone = \"24h\" }"),
+    ("", "keep = { for = \"30d\", encrypt = true }"),
+    (
+        "",
+        "keep = { for = \"30d\", reply = \"reference\", fields = [\"/id\"] }",
+    ),
     (
         "",
         "effect = \"at_least_once\"\nafter_expiry = \"execute\"\nretryable = [503]",

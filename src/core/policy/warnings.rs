@@ -135,7 +135,8 @@ const OF_AN_OPERATION: [Row<Operation>; 16] = [
         code: "body_kept_in_plain_text",
         field: "keep.for",
         applies: body_kept_in_plain_text,
-        message: "the bodies of answers are stored unencrypted for longer than a day",
+        message: "the bodies of answers are stored unencrypted for longer than a day: encrypt \
+                  them, or keep less for less long",
     },
     Row {
         code: "key_forgotten_early",
@@ -243,7 +244,8 @@ fn body_kept_in_plain_text(operation: &Operation) -> bool {
         OnRepeat::Replay => operation.keep.for_,
         OnRepeat::Acknowledge | OnRepeat::Refuse => operation.keep.tombstone,
     };
-    operation.keep.reply == KeepReply::Full && kept_for > DAY
+    let keep = &operation.keep;
+    keep.reply == KeepReply::Full && !keep.encrypt && kept_for > DAY
 }
 
 fn asks(operation: &Operation, matches: impl Fn(&Reconcile) -> bool) -> bool {
