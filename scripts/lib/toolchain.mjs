@@ -84,8 +84,9 @@ async function fetchWithRustup() {
   });
 }
 
+/** The first clause of rustup's error; the rest of it is in .tools/log/rustup.log. */
 const errorOf = (text) =>
-  text.match(/^error: (.+)$/m)?.[1] ?? text.trim().split("\n").pop();
+  (text.match(/^error: (.+)$/m)?.[1] ?? text.trim().split("\n").pop()).split(": ")[0];
 
 /** Finds or installs the toolchain of the Worker and says which way it took. */
 export async function ensureToolchain() {
