@@ -92,7 +92,7 @@ pub(super) async fn send(
     } else {
         js::set(&init, "body", Uint8Array::from(body))?;
     }
-    let promise = dispatch(env, origin, &request.target, &init)?;
+    let promise = dispatch(env, origin, &url(origin, &request.target).into(), &init)?;
     let response: web_sys::Response = JsFuture::from(promise).await?.unchecked_into();
     let head_only = request.method == "HEAD";
     Ok(Head::of(response, head_only))
@@ -102,16 +102,23 @@ pub(super) async fn send(
 pub(super) fn dispatch(
     env: &Env,
     origin: &Origin,
-    target: &str,
+    request: &JsValue,
     init: &Object,
 ) -> Result<js_sys::Promise, JsValue> {
     match origin {
-        Origin::Url(base) => js::fetch(&format!("{base}{target}").into(), init),
+        Origin::Url(_) => js::fetch(request, init),
         Origin::Service(name) => {
-            let binding: js::Fetcher =
-                js_sys::Reflect::get(env.as_ref(), &name.into())?.unchecked_into();
-            binding.call(&format!("https://origin{target}").into(), init)
+            let binding = js::binding(env, name).ok_or("the service of the origin is not bound")?;
+            binding.unchecked_into::<js::Fetcher>().call(request, init)
         }
+    }
+}
+
+/// Where a target is at the origin.
+pub(super) fn url(origin: &Origin, target: &str) -> String {
+    match origin {
+        Origin::Url(base) => format!("{base}{target}"),
+        Origin::Service(_) => format!("https://origin{target}"),
     }
 }
 

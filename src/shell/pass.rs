@@ -52,13 +52,12 @@ async fn send(incoming: &Incoming_<'_>, origin: &Origin) -> Result<web_sys::Resp
         let value = request.headers().get("upgrade")?.unwrap_or_default();
         travelling.push(("upgrade".to_owned(), value));
     }
-    js::set(&init, "method", incoming.method.as_str())?;
     js::set(&init, "headers", http::headers(&travelling)?)?;
     js::set(&init, "redirect", "manual")?;
     js::set(&init, "encodeResponseBody", "manual")?;
-    if let Some(body) = request.body() {
-        js::set(&init, "body", body)?;
-    }
-    let promise = origin::dispatch(incoming.env, origin, &incoming.target.target, &init)?;
+    let url = origin::url(origin, &incoming.target.target);
+    // Made of the client's own request, it takes over method and body, even where a GET has one.
+    let same = web_sys::Request::new_with_str_and_init(&url, request.unchecked_ref())?;
+    let promise = origin::dispatch(incoming.env, origin, &same, &init)?;
     Ok(JsFuture::from(promise).await?.unchecked_into())
 }

@@ -66,8 +66,9 @@ async fn ask(object: &gate::Object, record: &Record, order: ProbeOrder) -> Resul
         .ok_or("a value of its target was not kept with the claim")?;
     let call = Call::new().map_err(|error| js::said(&error))?;
     let init = question(object, order, &reference, &call).map_err(|error| js::said(&error))?;
+    let url = JsValue::from(origin::url(&policy.origin, &target));
     let answer = Box::pin(async {
-        let promise = origin::dispatch(&object.env, &policy.origin, &target, &init)?;
+        let promise = origin::dispatch(&object.env, &policy.origin, &url, &init)?;
         let response: web_sys::Response = JsFuture::from(promise).await?.unchecked_into();
         let body = match response.body() {
             Some(body) => read_up_to(&body, READ_AHEAD).await,
