@@ -7,7 +7,8 @@
 //   POST /v1/refunds                             {"payment": "pay_...", "amount": 500} -> 201
 //   GET  /v1/payments/{id}, /v1/refunds/{id}
 //   GET  /v1/payments?reference=og_...           look-up: {"data": [...]}, at most one
-//   GET  /v1/operations?reference=og_...         the same for any operation, from the ledger
+//   GET  /v1/operations?reference=og_...         the same for any operation, from the ledger,
+//                                                with what the command answered
 //   POST /v1/payment_intents, GET /v1/payment_intents/{id}      form-encoded, Stripe-shaped
 //   GET  /ledger, /ledger.json                   what was really done
 //

@@ -19,6 +19,8 @@ export class Payments {
   #ledger;
   #payments = new Map();
   #refunds = new Map();
+  /** What the first effect under a reference answered: a look-up can then give the receipt. */
+  #results = new Map();
 
   constructor(ledger) {
     this.#ledger = ledger;
@@ -65,12 +67,16 @@ export class Payments {
     return json(200, { data: found === undefined ? [] : [view(found)] });
   }
 
-  /** The look-up for operations that create nothing of their own, such as a capture. */
+  /**
+   * The look-up for operations that create nothing of their own, such as a capture: the line of the
+   * ledger, with what the command answered as `result`.
+   */
   #operations(call) {
     const reference = call.query.get("reference");
     if (!reference) return problem(400, "reference_missing", "Give ?reference=og_...");
     const found = this.#ledger.firstByReference(reference);
-    return json(200, { data: found === undefined ? [] : [found] });
+    if (found === undefined) return json(200, { data: [] });
+    return json(200, { data: [{ ...found, result: this.#results.get(reference) }] });
   }
 
   #create(call) {
@@ -91,7 +97,7 @@ export class Payments {
       version: 1,
     };
     this.#payments.set(payment.id, payment);
-    this.#write("create_payment", payment.id, payment.amount, call);
+    this.#write("create_payment", payment, payment.amount, call);
     return created("payments", payment);
   }
 
@@ -107,7 +113,7 @@ export class Payments {
     }
     payment.status = gives;
     payment.version += 1;
-    this.#write(`${step}_payment`, payment.id, payment.amount, call);
+    this.#write(`${step}_payment`, payment, payment.amount, call);
     return json(200, view(payment), [["ETag", etag(payment)]]);
   }
 
@@ -137,7 +143,7 @@ export class Payments {
       version: 1,
     };
     this.#refunds.set(refund.id, refund);
-    this.#write("create_refund", refund.id, refund.amount, call);
+    this.#write("create_refund", refund, refund.amount, call);
     return created("refunds", refund);
   }
 
@@ -147,8 +153,11 @@ export class Payments {
     return json(200, view(thing), [["ETag", etag(thing)]]);
   }
 
-  #write(operation, subject, amount, call) {
-    this.#ledger.record({ operation, subject, amount }, call.by);
+  #write(operation, thing, amount, { by }) {
+    this.#ledger.record({ operation, subject: thing.id, amount }, by);
+    if (by.reference && !this.#results.has(by.reference)) {
+      this.#results.set(by.reference, view(thing));
+    }
   }
 }
 
