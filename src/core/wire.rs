@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::answer::{Answer, Problem, Told};
 use super::code::Code;
+use super::command::echo::{Echo, patch};
 use super::policy::{Operation, Preset, Statuses};
 use super::record::Record;
 use super::reply::{Body, Reply};
@@ -32,6 +33,37 @@ pub struct Message {
     pub headers: Vec<(String, String)>,
     /// The body; empty where the status has none.
     pub body: Vec<u8>,
+}
+
+impl Message {
+    /// The same with the values that a retry wants to find in it, wherever it has a place for them.
+    /// What described the bytes before is dropped, or weakened, if they are others now.
+    #[must_use]
+    pub fn echo(self, echoes: &[Echo]) -> Self {
+        if echoes.is_empty() {
+            return self;
+        }
+        let body = patch(&self.body, echoes);
+        if body == self.body {
+            return self;
+        }
+        let of_bytes = ["content-digest", "content-md5", "digest", "repr-digest"];
+        let mut headers = self.headers;
+        headers.retain(|(name, _)| !of_bytes.iter().any(|it| name.eq_ignore_ascii_case(it)));
+        for (_, value) in headers
+            .iter_mut()
+            .filter(|(name, _)| name.eq_ignore_ascii_case("etag"))
+        {
+            if value.starts_with('"') {
+                value.insert_str(0, "W/");
+            }
+        }
+        Self {
+            headers,
+            body,
+            ..self
+        }
+    }
 }
 
 /// What an answer needs to know about its request.

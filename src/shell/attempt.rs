@@ -21,6 +21,7 @@ use super::waiters::{delay, within};
 use super::{clock, http, js, log, policy, seal};
 use crate::core::answer::{self, Answer, Problem};
 use crate::core::code::Code;
+use crate::core::command::echo::Echo;
 use crate::core::envelope::{self, Envelope};
 use crate::core::identity::Fence;
 use crate::core::outcome::{self, Reason, Verdict};
@@ -44,6 +45,8 @@ pub(super) struct Attempt {
     pub(super) envelope: Envelope,
     pub(super) request: envelope::Request,
     pub(super) body: Vec<u8>,
+    /// What the request wants to find in an answer of the gate.
+    pub(super) echoes: Vec<Echo>,
     pub(super) fence: Fence,
     pub(super) claimed_at: Millis,
 }
@@ -290,7 +293,7 @@ impl Attempt {
             (Reaction::Answer(answer), _) => {
                 let answer = seal::opened(&self.object.env, answer, reference.as_deref()).await;
                 Told {
-                    message: Some(wire::message(&answer, context)),
+                    message: Some(wire::message(&answer, context).echo(&self.echoes)),
                     response: None,
                 }
             }

@@ -25,6 +25,7 @@ use super::{clock, events, http, log, policy, probe, random, seal};
 use crate::core::admission::{Incoming, placeholder};
 use crate::core::answer::{Answer, Problem};
 use crate::core::code::Code;
+use crate::core::command::echo::{self, Echo};
 use crate::core::command::{Command, Fingerprint, Malformed};
 use crate::core::envelope::{self, Ask, Envelope};
 use crate::core::identity::{Fence, Nonce};
@@ -118,6 +119,8 @@ impl DurableObject for Gate {
 struct Case<'a> {
     /// The nonce of the life that this request may start.
     nonce: Nonce,
+    /// What this request wants to find in its answer.
+    echoes: Vec<Echo>,
     kept: &'a [Kept],
     operation: &'static Operation,
     envelope: &'a Envelope,
@@ -229,6 +232,7 @@ impl Object {
         }
         let case = Case {
             nonce,
+            echoes: echo::values(&operation.recipe, &command),
             kept: &kept,
             operation,
             envelope,
@@ -321,7 +325,7 @@ impl Object {
                     reference.as_deref(),
                     step.mismatch,
                 );
-                http::response(&wire::message(&answer, context))
+                http::response(&wire::message(&answer, context).echo(&case.echoes))
             }
             Reaction::Forward(fence) => self.forward(case, fence).await,
             Reaction::Deliver(_) | Reaction::Nothing | Reaction::Wait { .. } => {
@@ -340,6 +344,7 @@ impl Object {
             envelope: case.envelope.clone(),
             request: case.request.clone(),
             body: case.body.to_vec(),
+            echoes: case.echoes.clone(),
             fence,
             claimed_at: clock(),
         };

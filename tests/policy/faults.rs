@@ -208,7 +208,6 @@ principal_trusted | {"principal_trusted": true} | is not built in this version
 acknowledge | {"acknowledge": {"status": 200}} | is not built in this version
 limit | {"limit": 10} | is not built in this version
 placement | {"placement": {"jurisdiction": "eu"}} | is not built in this version
-command.echo | {"command": {"echo": ["/id"]}} | is not built in this version
 on_mismatch | {"on_mismatch": "separate"} | "separate" is not built in this version; built are
 principal | {"principal": "jwt:sub"} | "jwt:sub" is not built
 principal | {"principal": "cookie:sid"} | "cookie:sid" is not built

@@ -21,10 +21,11 @@ const NAMES: Names<'_> = Names {
         "casefold",
         "defaults",
         "timestamps",
+        "echo",
         "when_malformed",
         "earlier",
     ],
-    planned: &["echo"],
+    planned: &[],
 };
 
 /// Reads the recipe of an operation with all its earlier versions.
