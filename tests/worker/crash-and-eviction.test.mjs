@@ -8,7 +8,7 @@ import { startOrigin } from "../../demo/origin.mjs";
 import { executed, pay, pending, replayed, stateOf } from "./support/gated.mjs";
 import { payments, startGate } from "./support/gate.mjs";
 
-const TIMES = { lease: "3s", origin_timeout: "2s", while_running: "pending" };
+const TIMES = { lease: "4s", origin_timeout: "3s", while_running: "pending" };
 
 let origin;
 let gate;

@@ -11,8 +11,8 @@ import { eventually, executed, pay, pending, refusal, replayed } from "./support
 import { stateOf, statusOf } from "./support/gated.mjs";
 import { payments, startGate } from "./support/gate.mjs";
 
-const KEEP = { for: "700ms", tombstone: "1500ms" };
-const TIMES = { lease: "4s", origin_timeout: "3s" };
+const KEEP = { for: "1s", tombstone: "2s" };
+const TIMES = { lease: "6s", origin_timeout: "5s" };
 
 let origin;
 let gate;
@@ -29,13 +29,18 @@ after(async () => {
   await origin?.close();
 });
 
-/** The one object that came into being during some work. */
-async function objectOf(at, work) {
-  const known = new Set(at.objects().map(({ id }) => id));
-  await work();
-  const fresh = at.objects().filter(({ id }) => !known.has(id));
-  assert.equal(fresh.length, 1);
-  return () => at.objects().find(({ id }) => id === fresh[0].id);
+/** The object that keeps the record of an answer, to be looked at again and again. */
+function objectOf(at, reference) {
+  const [, nonce] = reference.split(".");
+  const holds = (object) => rawBytes(object).includes(nonce);
+  const { id } = at.objects().find(holds);
+  return () => at.objects().find((object) => object.id === id);
+}
+
+/** The object of a payment that is made now. */
+async function paidInto(at, key, headers) {
+  const answer = await pay(at, key, headers);
+  return objectOf(at, answer.headers.get("Oncegate-Reference"));
 }
 
 /** Waits until nothing is left of an object: no row and no alarm, or not even its file. */
@@ -52,14 +57,12 @@ async function until(alarm) {
 }
 
 test("replay, then key_expired, then a new operation; the object is empty in between", async () => {
-  let receipt;
-  const object = await objectOf(gate, async () => {
-    receipt = await executed(await pay(gate, "k"));
-    await replayed(await pay(gate, "k"), receipt);
-  });
+  const receipt = await executed(await pay(gate, "k"));
+  await replayed(await pay(gate, "k"), receipt);
+  const object = objectOf(gate, receipt["Oncegate-Reference"]);
   const window = object().alarm;
   const told = await stateOf(gate, "k");
-  assert.equal(window - new Date(told.since), 700, "from completion");
+  assert.equal(window - new Date(told.since), 1000, "from completion");
 
   await until(window);
   const expired = await pay(gate, "k");
@@ -84,16 +87,16 @@ function rawBytes(object) {
 }
 
 test("with nobody asking, two alarms empty the object", async () => {
-  const object = await objectOf(gate, () => pay(gate, "unasked"));
+  const object = await paidInto(gate, "unasked");
   const first = object().alarm;
   await eventually(() => object().alarm > first);
   assert.equal(object().rows, 1, "the tombstone");
-  assert.equal(object().alarm - first, 800);
+  assert.equal(object().alarm - first, 1000);
   await emptied(object);
 });
 
 test("a final failure ends like a success", async () => {
-  const object = await objectOf(gate, () => pay(gate, "failed", { "Demo-Fail": "before:422" }));
+  const object = await paidInto(gate, "failed", { "Demo-Fail": "before:422" });
   await until(object().alarm);
   await refusal(gate, await pay(gate, "failed"), 409, "key_expired", "expired");
   assert.equal((await stateOf(gate, "failed")).outcome, "failed");
@@ -101,15 +104,15 @@ test("a final failure ends like a success", async () => {
 });
 
 test("a retryable failure is forgotten when a tombstone would be", async () => {
-  const object = await objectOf(gate, () => pay(gate, "busy", { "Demo-Fail": "before:429" }));
+  const object = await paidInto(gate, "busy", { "Demo-Fail": "before:429" });
   const since = new Date((await stateOf(gate, "busy")).since);
-  assert.equal(object().alarm - since, 1500);
+  assert.equal(object().alarm - since, 2000);
   await emptied(object);
 });
 
 test("an unknown outcome never expires, while settled keys around it do", async () => {
   await pay(gate, "unknown", { "Demo-Fail": "after:500" });
-  const other = await objectOf(gate, () => pay(gate, "settled"));
+  const other = await paidInto(gate, "settled");
   await emptied(other);
   await pending(gate, await pay(gate, "unknown"), "unknown");
   assert.equal((await stateOf(gate, "unknown")).state, "unknown");
@@ -120,7 +123,7 @@ test("what runs outlives the lifetimes of its key: they start when it ends", asy
   const hold = origin.hold((request) => request.header("Idempotency-Key") === "slow");
   const first = pay(gate, "slow");
   await hold.reached;
-  const other = await objectOf(gate, () => pay(gate, "meanwhile"));
+  const other = await paidInto(gate, "meanwhile");
   await emptied(other);
   const second = pay(gate, "slow");
   hold.release();
@@ -132,11 +135,8 @@ test("what runs outlives the lifetimes of its key: they start when it ends", asy
 
 test("after_expiry execute: the key starts a new life, with a new reference", async () => {
   const count = origin.ledger.count();
-  let receipt;
-  const object = await objectOf(reusing, async () => {
-    receipt = await executed(await pay(reusing, "k"));
-  });
-  await until(object().alarm);
+  const receipt = await executed(await pay(reusing, "k"));
+  await until(objectOf(reusing, receipt["Oncegate-Reference"])().alarm);
   const other = { ...PAYMENT, amount: 7 };
   const again = await executed(await pay(reusing, "k", {}, other));
   assert.notEqual(again["Oncegate-Reference"], receipt["Oncegate-Reference"]);

@@ -6,7 +6,7 @@ import { after, before, test } from "node:test";
 
 import { startOrigin } from "../../demo/origin.mjs";
 import { getFrom } from "./support/demo.mjs";
-import { pay, refusal, statusOf, withoutTrace } from "./support/gated.mjs";
+import { pay, refusal, retryAfter, statusOf, withoutTrace } from "./support/gated.mjs";
 import { operation, policyOf, startGate } from "./support/gate.mjs";
 
 /** Fields of an operation that are known and not built: where the fault is, and what is written. */
@@ -63,8 +63,10 @@ async function withGate(policy, work, vars) {
 /** The protected operation is closed and its fault is in the log; what is unprotected passes. */
 async function closed(gate, path) {
   await withoutTrace(gate, origin, async () => {
-    const problem = await refusal(gate, await pay(gate, "k"), 503, "gate_unavailable");
+    const answer = await pay(gate, "k");
+    const problem = await refusal(gate, answer, 503, "gate_unavailable");
     assert.equal(problem.retry, "same-key");
+    retryAfter(answer);
   });
   const ledger = await getFrom(gate, "/ledger.json");
   assert.equal(ledger.status, 200, "the unprotected rest passes");

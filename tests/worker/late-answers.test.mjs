@@ -13,7 +13,7 @@ import { receiptOf, refusal, stateOf } from "./support/gated.mjs";
 import { payments } from "./support/gate.mjs";
 
 const SLOW_BODY = "slow-body";
-const policy = payments({ lease: "1500ms", origin_timeout: "300ms", while_running: "pending" });
+const policy = payments({ lease: "2s", origin_timeout: "800ms", while_running: "pending" });
 const it = gateForTests({ policy }, { handler: slowBody });
 
 /** Answers the head at once and the end of the body when the test says so. */
@@ -99,8 +99,8 @@ test("a body that takes longer than the lease reaches its caller and the record"
   const { effects } = await effectsIn(origin, async () => {
     const first = pay(gate, SLOW_BODY);
     await origin.nextRequest((request) => request.header("Idempotency-Key") === SLOW_BODY);
-    // Past the lease of 1.5 s: here the passing of time is what is tested.
-    await delay(1800);
+    // Past the lease of 2 s: here the passing of time is what is tested.
+    await delay(2300);
     const count = origin.requests.length;
     assert.equal((await pay(gate, SLOW_BODY)).status, 202, "it is never taken over");
     assert.equal(origin.requests.length, count);

@@ -10,7 +10,7 @@ import { executed, pay, pending, replayed } from "./support/gated.mjs";
 import { eventually, refusal, stateOf } from "./support/gated.mjs";
 import { payments } from "./support/gate.mjs";
 
-const TIMES = { lease: "2s", origin_timeout: "1500ms", while_running: "pending" };
+const TIMES = { lease: "3s", origin_timeout: "2500ms", while_running: "pending" };
 const it = gateForTests({ build: "build-test", policy: payments(TIMES) });
 
 /** Runs a panic while ten requests of other keys are at the origin, which all must finish. */

@@ -15,7 +15,7 @@ import { operation, policyOf, startGate } from "./support/gate.mjs";
 const { StripeError, StripeIdempotencyError } = Stripe.errors;
 const INTENTS = "POST /v1/payment_intents";
 const WAIT = { answer: "wait", for: "300ms" };
-const TIMES = { lease: "3s", origin_timeout: "1s", while_running: WAIT };
+const TIMES = { lease: "6s", origin_timeout: "2s", while_running: WAIT };
 const intents = (fields) => {
   const protectedCall = operation("create_payment_intent", { ...TIMES, ...fields });
   return policyOf([protectedCall], { preset: "stripe" });
@@ -137,7 +137,7 @@ describe("stripe SDK", { concurrency: true }, () => {
 
   test("slower than the gate waits: the retry gets the late answer", async () => {
     const { create, sent } = sdk({ maxNetworkRetries: 4 });
-    origin.arm({ "Demo-Delay": "1300ms" }, { filter: bodyHas(1105) });
+    origin.arm({ "Demo-Delay": "2300ms" }, { filter: bodyHas(1105) });
     const made = await create(1105);
     assert.equal(made.id, effects(1105)[0].subject);
     assert.equal(effects(1105).length, 1);
