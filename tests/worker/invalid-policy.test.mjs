@@ -19,15 +19,8 @@ const PLANNED = [
   ["placement", { placement: { jurisdiction: "eu" } }],
   ["authorize_replay", { authorize_replay: "GET /v1/me" }],
   ["principal_trusted", { principal_trusted: true }],
-  ["on_mismatch", { on_mismatch: "separate" }],
   ["acknowledge", { acknowledge: { status: 200 } }],
-  ["stream", { stream: true }],
   ["limit", { limit: { new_keys: 10 } }],
-  ["keep.reply", { keep: { reply: "reference" } }],
-  ["keep.fields", { keep: { fields: ["/id"] } }],
-  ["keep.headers", { keep: { headers: ["X-Mine"] } }],
-  ["keep.encrypt", { keep: { encrypt: true } }],
-  ["command.echo", { command: { echo: ["/id"] } }],
 ];
 const PLANNED_GLOBALS = [
   ["jwt", { jwks: "https://a.example/jwks", issuer: "a", audience: "b" }],
