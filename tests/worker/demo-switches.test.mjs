@@ -2,6 +2,7 @@
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
+import { setTimeout as delay } from "node:timers/promises";
 
 import { startOrigin } from "../../demo/origin.mjs";
 import { AUTHORISED, effectsIn, getFrom, PAYMENT, postTo, problemOf } from "./support/demo.mjs";
@@ -69,6 +70,15 @@ describe("switches", () => {
     const { result, effects } = await pay({ "demo-fail": "after:500" });
     await problemOf(result, 500, "failed_on_demand");
     assert.equal(effects.length, 1);
+  });
+
+  test("Demo-Late answers 504 at once, and applies later", async () => {
+    const { result, effects } = await pay({ "demo-late": "100ms" });
+    const { detail } = await problemOf(result, 504, "failed_on_demand");
+    assert.match(detail, /yet to be applied/);
+    assert.equal(effects.length, 0);
+    const { effects: late } = await effectsOf(() => delay(250));
+    assert.equal(late.length, 1);
   });
 
   for (const [when, count] of [["before", 0], ["after", 1]]) {

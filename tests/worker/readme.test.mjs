@@ -105,7 +105,7 @@ describe("the README", () => {
 
   test("every link of the documents leads somewhere", () => {
     const pages = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"].concat(
-      ["policy", "wire", "guarantees", "operations"].map((name) => `docs/${name}.md`),
+      ["policy", "wire", "guarantees", "operations", "origin"].map((name) => `docs/${name}.md`),
     );
     const anchor = (heading) =>
       heading.toLowerCase().replace(/[^\w\- ]/g, "").replaceAll(" ", "-");
