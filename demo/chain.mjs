@@ -20,9 +20,11 @@ const PAYMENT = { amount: 4200, currency: "EUR" };
 /** The steps of a payment, in their order. */
 export const STEPS = [
   { name: "create", operation: "create_payment", path: () => "/v1/payments", body: PAYMENT },
-  { name: "authorise", operation: "authorise_payment", path: (id) => `/v1/payments/${id}/authorise` },
-  { name: "capture", operation: "capture_payment", path: (id) => `/v1/payments/${id}/capture` },
-  { name: "settle", operation: "settle_payment", path: (id) => `/v1/payments/${id}/settle` },
+  ...["authorise", "capture", "settle"].map((name) => ({
+    name,
+    operation: `${name}_payment`,
+    path: (id) => `/v1/payments/${id}/${name}`,
+  })),
 ];
 
 /** What the origin is asked when nobody knows what became of a step. */
@@ -107,7 +109,7 @@ export function killing({ gate, origin, when = "after", say = () => {} }) {
     const path = new RegExp(`^/v1/payments(/[^/]+/${step.name})?$`);
     const hold = origin.hold((it) => it.method === "POST" && path.test(it.path), { when });
     const client = send().catch(() => undefined);
-    const { attempt } = await hold.reached.then((it) => ({ attempt: it.header("Oncegate-Attempt") }));
+    const attempt = (await hold.reached).header("Oncegate-Attempt");
     const done = when === "after" ? "has done it" : "has not done it yet";
     say(`           attempt ${attempt} is at the origin, which ${done}; kill -9 of the gate`);
     await gate.kill();

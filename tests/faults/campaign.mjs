@@ -2,7 +2,7 @@
 // what must be true.
 //
 // It owns the order: everything at once for a while, an end of the deaths, an end of the clients, a
-// time for the alarms to settle what is left without anybody asking, one last death, and the checks.
+// time for the alarms to settle what is left without anybody asking, one last death, the checks.
 
 import { setTimeout as delay } from "node:timers/promises";
 

@@ -2,7 +2,7 @@
 //
 //   npm run test:faults [-- --short] [-- --seed N] [-- --seconds N]
 //
-// Ends with exit code 1 if anything was found; the seed is printed, and plans the same faults again.
+// Ends with exit code 1 if anything was found. The printed seed plans the same faults again.
 
 import { parseArgs } from "node:util";
 

@@ -1,7 +1,7 @@
-// The world of a fault run: the policy, the origin that misbehaves, and what a client may ask of it.
+// The world of a fault run: the policy, and the origin that misbehaves.
 //
 // Three kinds of payments: "asked" (the origin is asked what became of them), "held" (nobody asks:
-// they may stay unknown), and "brief" (asked, and soon forgotten, so that alarms end lifetimes while
+// they may stay unknown), and "brief" (asked and soon forgotten, so that alarms end lifetimes while
 // the runtime dies). The origin's look-up fails now and then, and keeps its promise when it says
 // that something is not there (demo/fence.mjs). Nothing of the origin de-duplicates.
 

@@ -72,7 +72,7 @@ test("killed when the origin has done each step: the look-up gives each receipt"
   assert.deepEqual(statuses, ["created", "authorised", "captured", "settled"]);
 });
 
-test("killed before the origin has done each step: each is done by the second attempt", async () => {
+test("killed before the origin has done each step: the second attempt does it", async () => {
   const { entries } = await chain("not-done", ({ gate, origin }) =>
     killing({ gate, origin, when: "before" }),
   );

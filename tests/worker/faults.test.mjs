@@ -10,7 +10,7 @@ import { checkEffects, checkReceipts } from "../faults/check.mjs";
 
 const FAULTS_MS = 15_000;
 
-test("killed again and again before an origin that misbehaves: nothing is done twice", async (t) => {
+test("killed again and again before a bad origin: nothing is done twice", async (t) => {
   const seed = process.env.ONCEGATE_FAULT_SEED ?? String(Date.now() % 1_000_000);
   const report = await runCampaign({ seed, forMs: FAULTS_MS });
   t.diagnostic(JSON.stringify(report));

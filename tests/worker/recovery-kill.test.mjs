@@ -37,7 +37,7 @@ async function underway(key, { when = "after", recovery = {}, fields = {} } = {}
   }
 }
 
-test("killed while the origin has done it: the look-up tells, and the client gets the receipt", () =>
+test("killed when the origin has done it: the look-up gives the receipt", () =>
   underway("done", {}, async ({ gate, hold, client, reference }) => {
     await gate.kill();
     assert.equal(await client, "broken off");
@@ -66,7 +66,7 @@ test("killed before the origin has done it: the client runs it again, once", asy
   assert.equal(effects[0].attempt, 2);
 });
 
-test("killed and done only afterwards: not there at first is no licence to run it again", async () => {
+test("killed and done only afterwards: not there at first lets nothing run again", async () => {
   const recovery = { settle_after: "30s" };
   const { effects } = await effectsIn(origin, () =>
     underway("later", { when: "before", recovery }, async ({ gate, hold, client, reference }) => {

@@ -57,7 +57,7 @@ test("what was applied is settled by the alarm alone, and repeats get the receip
   assert.equal((await stateOf(gate, "applied")).attempt, 1);
 });
 
-test("the receipt has the bytes that the origin spelled, and the status of the policy", async () => {
+test("the receipt has the bytes of the origin and the status of the policy", async () => {
   const spelled = '{"id":"pay_7",  "status":"created","amount":1.50,"reference":"REF" }';
   origin.script("spelled", (response, request) => {
     const one = spelled.replace("REF", request.query.get("reference"));
@@ -71,7 +71,7 @@ test("the receipt has the bytes that the origin spelled, and the status of the p
   assert.equal(receipt.body, spelled.replace("REF", reference));
 });
 
-test("what the origin has refused for good is a final failure with the policy's status", async () => {
+test("what the origin has refused for good fails with the policy's status", async () => {
   origin.script("refused", ours({ status: "refused", id: undefined, reason: "no funds" }));
   const policy = reconciling({ failed_status: 402 });
   const other = await startGate({ origin, policy, vars: PROBE_SECRET });
@@ -142,7 +142,7 @@ test("that it is not there counts only from a probe sent after the settle time",
   }
 });
 
-test("a look-up that lags never leads to a second effect, however often clients retry", async () => {
+test("a look-up that lags never leads to a second effect", async () => {
   const policy = reconciling({ settle_after: "30s", schedule: ["30ms"] });
   const settling = await startGate({ origin, policy, vars: PROBE_SECRET });
   try {
@@ -211,7 +211,7 @@ test("callers are told after origin_timeout, and the late answer still settles",
   }
 });
 
-test("a 504 before the origin commits is no failure: the look-up finds what came later", async () => {
+test("a 504 before the origin commits: the look-up finds what came later", async () => {
   const policy = reconciling({ settle_after: "30s", schedule: ["50ms"] });
   const settling = await startGate({ origin, policy, vars: PROBE_SECRET });
   try {

@@ -8,18 +8,23 @@ import assert from "node:assert/strict";
 import { eventually } from "./gated.mjs";
 
 const FORMAT = 1;
+/** The row of a record, not of the chunks of its body. */
+const RECORD = /^record\/\d+$/;
 const START = Buffer.from('{"operation":');
 
-/** All stored records: `{ id, alarm, rows, record }`. */
+/** All stored records: `{ id, alarm, rows, record }`; an object may hold several. */
 export function recordsOf(gate) {
   return gate
     .objects()
-    .filter(({ className, rows }) => className === "Gate" && rows > 0)
-    .map(({ id, alarm, rows, kv }) => ({ id, alarm, rows, record: decode(kv) }));
+    .filter(({ className }) => className === "Gate")
+    .flatMap(({ id, alarm, rows, kv }) =>
+      kv
+        .filter(({ key }) => RECORD.test(key))
+        .map(({ value }) => ({ id, alarm, rows, record: decode(value) })),
+    );
 }
 
-function decode(kv) {
-  const { value } = kv.find(({ key }) => key === "record/0");
+function decode(value) {
   const start = value.indexOf(START);
   assert.ok(start >= 5 && value[start - 5] === FORMAT, "the stored form is known");
   const length = value.readUInt32BE(start - 4);
