@@ -324,6 +324,9 @@ fn consequence(operation: &Operation, same: bool, same_key: Option<bool>) -> Str
         (Some(true), false, OnMismatch::Replay) => {
             ", same identity: the second gets the answer of the first, marked as a mismatch".into()
         }
+        (Some(true), false, OnMismatch::Separate) => {
+            ", same identity, another command: the second is an operation of its own".into()
+        }
         (Some(true), false, OnMismatch::Ignore) => {
             ", same identity, and the content is not compared: the second is a duplicate".into()
         }

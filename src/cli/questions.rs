@@ -110,6 +110,9 @@ fn same_key(operation: &Operation) -> String {
             "Another command under a used key gets the first answer, marked as a mismatch."
                 .to_owned()
         }
+        OnMismatch::Separate => {
+            "Another command under a used key is an operation of its own, 100 at most.".to_owned()
+        }
         OnMismatch::Ignore => "The key alone counts: the content is not compared.".to_owned(),
     };
     let repeat = match operation.on_repeat {
@@ -125,7 +128,7 @@ fn same_key(operation: &Operation) -> String {
     };
     match operation.on_mismatch {
         OnMismatch::Ignore => format!("{other} {repeat}"),
-        OnMismatch::Refuse | OnMismatch::Replay => {
+        OnMismatch::Refuse | OnMismatch::Replay | OnMismatch::Separate => {
             format!("{other} {repeat} {}", command(&operation.recipe))
         }
     }

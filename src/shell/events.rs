@@ -26,7 +26,7 @@ pub(super) fn wanted(env: &Env) -> bool {
 
 /// Delivers what waits, until nothing does or the queue refuses.
 pub(super) async fn deliver(object: Rc<gate::Object>) {
-    while let Some((operation, notices)) = object.news() {
+    while let Some((slot, operation, notices)) = object.news() {
         let Some(last) = notices.last().map(|notice| (notice.nonce, notice.number)) else {
             break;
         };
@@ -42,7 +42,7 @@ pub(super) async fn deliver(object: Rc<gate::Object>) {
             }
         };
         let refused = matches!(event, Event::Undelivered);
-        match object.transact(event) {
+        match object.transact_in(slot, event) {
             Ok(_) if !refused => {}
             Ok(_) => break,
             Err(fault) => {

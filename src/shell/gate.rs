@@ -19,9 +19,9 @@ use futures_channel::oneshot;
 use worker::{DurableObject, Env, Request, Response, State, durable_object};
 
 use super::attempt::{Attempt, Told};
-use super::store::{Before, Fault, Store};
+use super::store::{Fault, Store};
 use super::waiters::{Place, Waiters};
-use super::{clock, events, http, log, policy, probe, random, seal};
+use super::{clock, events, http, log, policy, random, seal};
 use crate::core::admission::{Incoming, placeholder};
 use crate::core::answer::{Answer, Problem};
 use crate::core::code::Code;
@@ -29,11 +29,10 @@ use crate::core::command::echo::{self, Echo};
 use crate::core::command::{Command, Fingerprint, Malformed};
 use crate::core::envelope::{self, Ask, Envelope};
 use crate::core::identity::{Fence, Nonce};
-use crate::core::outbox::Notice;
 use crate::core::policy::{Found, Operation, Recovery, Statuses};
 use crate::core::record::Record;
 use crate::core::recovery::{Kept, Placeholder};
-use crate::core::step::{Arrival, Event, Manner, Moment, Note, Reaction, Step, step};
+use crate::core::step::{Arrival, Event, Manner, Reaction, Step};
 use crate::core::time::Span;
 use crate::core::wire::{self, Context, Message};
 
@@ -50,12 +49,12 @@ pub struct Gate {
 pub(super) struct Object {
     pub(super) env: Env,
     state: State,
-    store: Store,
+    pub(super) store: Store,
     waiters: Waiters,
     /// The attempts whose call this very instance still has open.
     open: RefCell<Vec<Fence>>,
-    /// Whether this very instance has a probe under way.
-    pub(super) probing: Cell<bool>,
+    /// The lives that this very instance has a probe under way about.
+    probing: RefCell<Vec<Nonce>>,
     /// Whether this very instance is delivering events.
     pub(super) delivering: Cell<bool>,
 }
@@ -74,7 +73,7 @@ impl DurableObject for Gate {
             store,
             waiters: Waiters::default(),
             open: RefCell::default(),
-            probing: Cell::default(),
+            probing: RefCell::default(),
             delivering: Cell::default(),
         };
         Self {
@@ -104,7 +103,7 @@ impl DurableObject for Gate {
     }
 
     async fn alarm(&self) -> worker::Result<Response> {
-        if let Err(fault) = self.object.alarm() {
+        if let Err(fault) = self.object.ring() {
             // Never abandoned: an alarm that fails would be dropped after a few attempts.
             log::fault(&fault);
             if let Err(fault) = self.object.store.wake_at(clock().after(ALARM_AGAIN)) {
@@ -131,61 +130,6 @@ struct Case<'a> {
 }
 
 impl Object {
-    /// Lets an event happen to the record: load, step, save and alarm, without an await. What the
-    /// step asks for beside its reaction is started here, and runs once this stretch is over.
-    pub(super) fn transact(self: &Rc<Self>, event: Event<'_>) -> Result<Step, Fault> {
-        let stored = self.store.load()?;
-        let before = Before::of(stored.as_ref());
-        let known = |record: &Record| policy::operation(&self.env, &record.operation);
-        let operation = match &event {
-            Event::Arrived(arrival) => Some(arrival.operation),
-            Event::Alarm
-            | Event::Answered { .. }
-            | Event::Delivered { .. }
-            | Event::Looked
-            | Event::Probed { .. }
-            | Event::Reading { .. }
-            | Event::TimedOut { .. }
-            | Event::Undelivered => stored.as_ref().and_then(known),
-        };
-        let moment = Moment {
-            now: clock(),
-            operation,
-            draw: random()?,
-        };
-        let step = step(stored, event, moment);
-        if step.save {
-            match &step.record {
-                Some(record) => self.store.save(record, &before, step.wake)?,
-                None => self.store.erase()?,
-            }
-        }
-        self.report(&step);
-        self.follow_up(&step);
-        Ok(step)
-    }
-
-    /// Starts what a step asks for beside its reaction.
-    fn follow_up(self: &Rc<Self>, step: &Step) {
-        let Some(record) = &step.record else { return };
-        if let Some(order) = step.probe
-            && !self.probing.replace(true)
-        {
-            self.state
-                .wait_until(probe::run(self.clone(), record.clone(), order));
-        }
-        if step.deliver && !self.delivering.replace(true) {
-            self.state.wait_until(events::deliver(self.clone()));
-        }
-    }
-
-    /// What waits to be told outside, if it is time to tell it.
-    pub(super) fn news(&self) -> Option<(String, Vec<Notice>)> {
-        let record = self.store.load().ok().flatten()?;
-        let outbox = record.outbox.filter(|outbox| !outbox.waiting.is_empty())?;
-        Some((record.operation, outbox.waiting))
-    }
-
     /// The name of this object.
     pub(super) fn name(&self) -> Option<String> {
         self.state.id().name()
@@ -194,6 +138,37 @@ impl Object {
     /// Whether the call of an attempt is still open here.
     pub(super) fn is_open(&self, fence: Fence) -> bool {
         self.open.borrow().contains(&fence)
+    }
+
+    /// Whether any call of a life is still open here.
+    pub(super) fn has_call(&self, nonce: Nonce) -> bool {
+        self.open.borrow().iter().any(|fence| fence.nonce == nonce)
+    }
+
+    /// Whether a probe about a life is under way here.
+    pub(super) fn is_probing(&self, nonce: Nonce) -> bool {
+        self.probing.borrow().contains(&nonce)
+    }
+
+    /// Notes that a probe about a life begins; false if one is under way.
+    pub(super) fn begin_probe(&self, nonce: Nonce) -> bool {
+        let begins = !self.is_probing(nonce);
+        if begins {
+            self.probing.borrow_mut().push(nonce);
+        }
+        begins
+    }
+
+    /// Notes that the probe about a life has ended.
+    pub(super) fn end_probe(&self, nonce: Nonce) {
+        self.probing
+            .borrow_mut()
+            .retain(|probing| *probing != nonce);
+    }
+
+    /// Runs a task of the object's own, which no client can end.
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        self.state.wait_until(task);
     }
 
     /// Wakes everybody who waits: what they wait for may have come.
@@ -303,8 +278,9 @@ impl Object {
             owner: case.envelope.owner,
             nonce: case.nonce,
             kept: case.kept,
-            call_open: !self.open.borrow().is_empty(),
-            probe_open: self.probing.get(),
+            // What depends on the record is put in where that is known.
+            call_open: false,
+            probe_open: false,
             events: events::wanted(&self.env),
             secret: case.operation.keep.encrypt && seal::newest(&self.env).is_some(),
         };
@@ -348,7 +324,7 @@ impl Object {
             fence,
             claimed_at: clock(),
         };
-        self.state.wait_until(attempt.run(teller));
+        self.spawn(attempt.run(teller));
         match told.await {
             Ok(Told { message, response }) => match (message, response) {
                 (_, Some(response)) => Ok(response),
@@ -364,21 +340,17 @@ impl Object {
         envelope: &Envelope,
         nonce: Option<Nonce>,
     ) -> worker::Result<Response> {
-        let step = match self.transact(Event::Looked) {
-            Ok(step) => step,
+        let record = match self.look(nonce) {
+            Ok(record) => record,
             Err(fault) => {
                 log::fault(&fault);
                 return unavailable("the record cannot be read");
             }
         };
-        if step.save {
-            self.wake_waiters();
-        }
-        let visible = step.record.as_ref().filter(|record| {
+        let visible = record.as_ref().filter(|record| {
             record.owner == envelope.owner
                 && !record.forgotten(clock())
                 && record.operation == envelope.operation
-                && nonce.is_none_or(|nonce| nonce == record.nonce)
         });
         match visible {
             Some(record) => {
@@ -389,36 +361,6 @@ impl Object {
                 policy::loaded(&self.env).statuses(),
                 &envelope.base,
             )),
-        }
-    }
-
-    fn alarm(self: &Rc<Self>) -> Result<(), Fault> {
-        let step = self.transact(Event::Alarm)?;
-        if step.save {
-            self.wake_waiters();
-        } else if let Some(at) = step.wake {
-            // It rang early, or for what has no policy: what is to come needs it again.
-            self.store.wake_at(at)?;
-        }
-        Ok(())
-    }
-
-    fn report(&self, step: &Step) {
-        let operation = step
-            .record
-            .as_ref()
-            .map_or("-", |record| record.operation.as_str());
-        for note in &step.notes {
-            let what = match note {
-                Note::AnotherLife => "an answer came for a life of the key that is over",
-                Note::Disputed => "two attempts contradict each other",
-                Note::Escalated => "an outcome is still unknown and needs a person",
-                Note::LeaseLapsed => "an attempt ended without a result",
-                Note::RecipeChanged => {
-                    "the command recipe changed its meaning without a new version"
-                }
-            };
-            log::warn(operation, self.name().as_deref(), what);
         }
     }
 

@@ -15,6 +15,7 @@ mod origin;
 mod pass;
 mod policy;
 mod probe;
+mod records;
 mod seal;
 mod store;
 mod waiters;

@@ -35,7 +35,7 @@ pub(super) async fn run(object: Rc<gate::Object>, record: Record, order: ProbeOr
         );
         Finding::Inconclusive
     });
-    object.probing.set(false);
+    object.end_probe(order.fence.nonce);
     let call_open = object.is_open(order.fence);
     if let Err(fault) = object.transact(Event::Probed {
         order,

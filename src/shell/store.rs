@@ -16,8 +16,13 @@ use crate::core::record::Record;
 use crate::core::stored::{CHUNK, Unreadable};
 use crate::core::time::Millis;
 
-/// The row of the record. Rows are named by record, so that an object may come to hold several.
-const RECORD: &str = "record/0";
+/// The row that counts the slots, where there is more than one.
+const SLOTS: &str = "slots";
+
+/// The row of the record in a slot.
+fn record_row(slot: usize) -> String {
+    format!("record/{slot}")
+}
 
 /// Something that keeps the object from doing its work safely.
 #[derive(Debug)]
@@ -63,8 +68,8 @@ impl Before {
 }
 
 /// The row of a chunk of long bodies.
-fn chunk_row(number: usize) -> String {
-    format!("{RECORD}/body/{number}")
+fn chunk_row(slot: usize, number: usize) -> String {
+    format!("record/{slot}/body/{number}")
 }
 
 /// The storage of one object.
@@ -82,53 +87,66 @@ impl Store {
         }
     }
 
-    /// The record, if there is one.
-    pub(super) fn load(&self) -> Result<Option<Record>, Fault> {
-        let value = self.storage.kv()?.get(RECORD)?;
+    /// How many slots there are; an object that holds one record at most has one.
+    pub(super) fn slots(&self) -> Result<usize, Fault> {
+        let value = self.storage.kv()?.get(SLOTS)?;
+        let slots = value.as_f64().unwrap_or(1.0);
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a small whole number that this module has written"
+        )]
+        Ok(slots as usize)
+    }
+
+    /// Counts a slot that is used for the first time.
+    pub(super) fn set_slots(&self, slots: usize, slot: usize, used: bool) -> Result<(), Fault> {
+        if used && slot >= slots {
+            let count = u32::try_from(slot.saturating_add(1)).unwrap_or(u32::MAX);
+            self.storage.kv()?.put(SLOTS, &JsValue::from(count))?;
+        }
+        Ok(())
+    }
+
+    /// The record in a slot, if there is one.
+    pub(super) fn load(&self, slot: usize) -> Result<Option<Record>, Fault> {
+        let value = self.storage.kv()?.get(&record_row(slot))?;
         if value.is_undefined() || value.is_null() {
             return Ok(None);
         }
         let bytes: Uint8Array = value
             .dyn_into()
             .map_err(|_| Fault::Record(Unreadable::Damaged))?;
-        Record::decode(&bytes.to_vec(), |length| self.load_chunks(length).ok())
-            .map(Some)
-            .map_err(Fault::Record)
+        Record::decode(&bytes.to_vec(), |length| {
+            self.load_chunks(slot, length).ok()
+        })
+        .map(Some)
+        .map_err(Fault::Record)
     }
 
-    /// Stores the record, and sets the alarm to when it has to be looked at again. The outcome goes
-    /// first and long bodies after it: if one of them cannot be stored, the reply is lost and the
-    /// outcome is not.
-    pub(super) fn save(
-        &self,
-        record: &Record,
-        before: &Before,
-        wake: Option<Millis>,
-    ) -> Result<(), Fault> {
-        self.put_record(record)?;
-        if let Err(fault) = self.save_chunks(record, before) {
+    /// Stores a record. The outcome goes first and long bodies after it: if one of them cannot be
+    /// stored, the reply is lost and the outcome is not.
+    pub(super) fn save(&self, slot: usize, record: &Record, before: &Before) -> Result<(), Fault> {
+        self.put_record(slot, record)?;
+        if let Err(fault) = self.save_chunks(slot, record, before) {
             worker::console_error!("a long reply is lost: {fault}");
             let mut record = record.clone();
             record.lose_bodies();
-            self.put_record(&record)?;
+            self.put_record(slot, &record)?;
         }
-        match wake {
-            Some(at) => self.wake_at(at),
-            // An alarm that is left over finds nothing to do.
-            None => Ok(()),
-        }
+        Ok(())
     }
 
-    fn put_record(&self, record: &Record) -> Result<(), Fault> {
+    fn put_record(&self, slot: usize, record: &Record) -> Result<(), Fault> {
         let bytes = record
             .encode()
             .map_err(|error| Fault::Storage(error.to_string()))?;
         let value = Uint8Array::from(bytes.as_slice());
-        Ok(self.storage.kv()?.put(RECORD, &value)?)
+        Ok(self.storage.kv()?.put(&record_row(slot), &value)?)
     }
 
     /// Stores long bodies in chunks, unless they are the very ones that are stored already.
-    fn save_chunks(&self, record: &Record, before: &Before) -> Result<(), Fault> {
+    fn save_chunks(&self, slot: usize, record: &Record, before: &Before) -> Result<(), Fault> {
         if before.has_bodies_of(record) {
             return Ok(());
         }
@@ -137,21 +155,21 @@ impl Store {
         let mut stored = 0;
         for chunk in bytes.chunks(CHUNK) {
             super::faults::write_chunk(stored)?;
-            kv.put(&chunk_row(stored), &Uint8Array::from(chunk))?;
+            kv.put(&chunk_row(slot, stored), &Uint8Array::from(chunk))?;
             stored = stored.saturating_add(1);
         }
         for left_over in stored..before.chunks {
-            kv.delete(&chunk_row(left_over))?;
+            kv.delete(&chunk_row(slot, left_over))?;
         }
         Ok(())
     }
 
-    fn load_chunks(&self, length: usize) -> Result<Vec<u8>, Fault> {
+    fn load_chunks(&self, slot: usize, length: usize) -> Result<Vec<u8>, Fault> {
         let kv = self.storage.kv()?;
         let mut bytes = Vec::with_capacity(length);
         for number in 0..length.div_ceil(CHUNK) {
             let chunk: Uint8Array = kv
-                .get(&chunk_row(number))?
+                .get(&chunk_row(slot, number))?
                 .dyn_into()
                 .map_err(|_| Fault::Record(Unreadable::Damaged))?;
             let start = bytes.len();
@@ -176,8 +194,19 @@ impl Store {
             .map_err(Fault::from)
     }
 
-    /// Leaves nothing in the object, the alarm included.
-    pub(super) fn erase(&self) -> Result<(), Fault> {
+    /// Leaves nothing of the record in a slot; with the last record the object is emptied, its
+    /// alarm included.
+    pub(super) fn erase(&self, slot: usize, before: &Before) -> Result<(), Fault> {
+        let kv = self.storage.kv()?;
+        for other in (0..self.slots()?).filter(|other| *other != slot) {
+            if !kv.get(&record_row(other))?.is_undefined() {
+                kv.delete(&record_row(slot))?;
+                for number in 0..before.chunks {
+                    kv.delete(&chunk_row(slot, number))?;
+                }
+                return Ok(());
+            }
+        }
         self.storage.delete_all().map(drop).map_err(Fault::from)
     }
 }

@@ -92,6 +92,22 @@ impl World {
     }
 
     pub fn arrive_as(&mut self, request: RequestId, manner: Manner, body: &[u8]) -> Step {
+        let mut world = self.clone();
+        let step = self.with_arrival(request, manner, body, |arrival| {
+            world.apply(Event::Arrived(arrival))
+        });
+        self.record = world.record;
+        step
+    }
+
+    /// Does something with a request.
+    pub fn with_arrival<T>(
+        &mut self,
+        request: RequestId,
+        manner: Manner,
+        body: &[u8],
+        act: impl FnOnce(Arrival<'_>) -> T,
+    ) -> T {
         let nonce = Nonce(self.draw());
         let headers = [("content-type".to_owned(), "application/json".to_owned())];
         let command = Command {
@@ -118,7 +134,7 @@ impl World {
             events: self.events,
             secret: self.secret,
         };
-        self.apply(Event::Arrived(arrival))
+        act(arrival)
     }
 
     /// The origin answers an attempt with a status and a body.

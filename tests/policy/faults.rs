@@ -75,7 +75,7 @@ key[1] | {"key": ["header:X", "header:x"]} | twice
 key[0] | {"key": ["path:id"]} | "id" is not a parameter of "POST /v1
 key[0] | {"match": ["POST /a/{id}", "POST /b"], "key": ["path:id"]} | not a parameter of "POST /b"
 when_absent | {"when_absent": "ignore"} | "refuse", "pass"
-on_mismatch | {"on_mismatch": "409"} | "refuse", "replay", "ignore"
+on_mismatch | {"on_mismatch": "409"} | "refuse", "replay", "separate", "ignore"
 on_mismatch | {"on_mismatch": "ignore"} | "refuse" or "acknowledge" only
 on_repeat | {"on_repeat": true} | must be a string, not true or false
 while_running | {"while_running": "block"} | "wait", "pending", 
@@ -208,7 +208,6 @@ principal_trusted | {"principal_trusted": true} | is not built in this version
 acknowledge | {"acknowledge": {"status": 200}} | is not built in this version
 limit | {"limit": 10} | is not built in this version
 placement | {"placement": {"jurisdiction": "eu"}} | is not built in this version
-on_mismatch | {"on_mismatch": "separate"} | "separate" is not built in this version; built are
 principal | {"principal": "jwt:sub"} | "jwt:sub" is not built
 principal | {"principal": "cookie:sid"} | "cookie:sid" is not built
 principal | {"principal": "header:X-User"} | "header:X-User" is not built

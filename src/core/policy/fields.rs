@@ -43,10 +43,11 @@ pub(super) fn on_mismatch(
     let built = [
         ("refuse", OnMismatch::Refuse),
         ("replay", OnMismatch::Replay),
+        ("separate", OnMismatch::Separate),
         ("ignore", OnMismatch::Ignore),
     ];
     let on_mismatch = table
-        .choice("on_mismatch", &built, &["separate"], faults)
+        .choice("on_mismatch", &built, &[], faults)
         .or(OnMismatch::Refuse);
     if on_mismatch == Some(OnMismatch::Ignore) && on_repeat == Some(OnRepeat::Replay) {
         faults.add(

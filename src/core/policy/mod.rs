@@ -222,6 +222,8 @@ pub enum OnMismatch {
     Refuse,
     /// It gets the stored reply, marked.
     Replay,
+    /// It is an operation of its own under the same key.
+    Separate,
 }
 
 /// What the same command again gets, once it is done.

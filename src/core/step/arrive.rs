@@ -103,9 +103,11 @@ fn compare(aged: &mut Aged, record: &Record, arrival: Arrival<'_>) -> Content {
         {
             Content::Marked
         }
-        (false, OnMismatch::Ignore | OnMismatch::Refuse | OnMismatch::Replay, _) => {
-            Content::Refused
-        }
+        (
+            false,
+            OnMismatch::Ignore | OnMismatch::Refuse | OnMismatch::Replay | OnMismatch::Separate,
+            _,
+        ) => Content::Refused,
     }
 }
 

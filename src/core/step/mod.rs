@@ -11,6 +11,9 @@ mod age;
 mod arrive;
 mod probe;
 mod settle;
+mod variants;
+
+pub use variants::{Choice, MOST_RECORDS, choose};
 
 use super::answer::Answer;
 use super::command::{Command, Fingerprint, Malformed};
@@ -314,6 +317,18 @@ impl Aged {
 }
 
 impl Step {
+    /// A request that is refused before it has met a record.
+    #[must_use]
+    pub fn refused(code: super::code::Code) -> Self {
+        let answer = Answer::Problem(super::answer::Problem::of(code));
+        let aged = Aged {
+            record: None,
+            changed: false,
+            notes: Vec::new(),
+        };
+        aged.react(Reaction::Answer(answer))
+    }
+
     /// Puts in when the object has to look at the record again.
     fn wake(mut self, moment: Moment<'_>) -> Self {
         let now = moment.now;

@@ -1,0 +1,226 @@
+//! The records of an object, and the one way to change them.
+//!
+//! Owns the synchronous stretch: find the record that an event is about, load, step, save and
+//! alarm, without an await. It never decides, and nothing else writes to the storage. An object
+//! holds one record, or one for every command where the policy says so; the alarm is the earliest
+//! time at which any of them has to be looked at.
+
+use std::rc::Rc;
+
+use super::gate::Object;
+use super::store::{Before, Fault};
+use super::{clock, events, log, policy, probe, random};
+use crate::core::code::Code;
+use crate::core::identity::Nonce;
+use crate::core::outbox::Notice;
+use crate::core::policy::{OnMismatch, Operation};
+use crate::core::record::Record;
+use crate::core::step::{Arrival, Choice, Event, Moment, Note, Step, choose, step};
+use crate::core::time::Millis;
+
+impl Object {
+    /// Lets an event happen to the record that it is about.
+    pub(super) fn transact(self: &Rc<Self>, event: Event<'_>) -> Result<Step, Fault> {
+        match self.aim(&event)? {
+            Some(slot) => self.transact_in(slot, event),
+            None => Ok(Step::refused(Code::KeyReused)),
+        }
+    }
+
+    /// Lets an event happen to the record in a slot.
+    pub(super) fn transact_in(
+        self: &Rc<Self>,
+        slot: usize,
+        event: Event<'_>,
+    ) -> Result<Step, Fault> {
+        let stored = self.store.load(slot)?;
+        let before = Before::of(stored.as_ref());
+        let (event, operation) = self.complete(event, stored.as_ref());
+        let moment = Moment {
+            now: clock(),
+            operation,
+            draw: random()?,
+        };
+        let step = step(stored, event, moment);
+        if step.save {
+            let slots = self.store.slots()?;
+            let wake = self.earliest(slot, slots, step.wake, moment.now)?;
+            match &step.record {
+                Some(record) => self.store.save(slot, record, &before)?,
+                None => self.store.erase(slot, &before)?,
+            }
+            self.store.set_slots(slots, slot, step.record.is_some())?;
+            if let Some(wake) = wake {
+                self.store.wake_at(wake)?;
+            }
+        }
+        self.report(&step);
+        self.follow_up(&step);
+        Ok(step)
+    }
+
+    /// The alarm rang: everything that is due happens, and the alarm is set anew.
+    pub(super) fn ring(self: &Rc<Self>) -> Result<(), Fault> {
+        let mut next: Option<Millis> = None;
+        for slot in 0..self.store.slots()? {
+            let step = self.transact_in(slot, Event::Alarm)?;
+            if step.save {
+                self.wake_waiters();
+            }
+            next = next.into_iter().chain(step.wake).min();
+        }
+        match next {
+            Some(at) => self.store.wake_at(at),
+            None => Ok(()),
+        }
+    }
+
+    /// The record to show: of this life, or the one that changed last.
+    pub(super) fn look(self: &Rc<Self>, nonce: Option<Nonce>) -> Result<Option<Record>, Fault> {
+        let mut shown: Option<Record> = None;
+        for slot in 0..self.store.slots()? {
+            let step = self.transact_in(slot, Event::Looked)?;
+            if step.save {
+                self.wake_waiters();
+            }
+            let meant = |record: &Record| nonce.is_none_or(|nonce| nonce == record.nonce);
+            let Some(record) = step.record.filter(meant) else {
+                continue;
+            };
+            if shown
+                .as_ref()
+                .is_none_or(|shown| shown.since <= record.since)
+            {
+                shown = Some(record);
+            }
+        }
+        Ok(shown)
+    }
+
+    /// What waits to be told outside, and of which record.
+    pub(super) fn news(&self) -> Option<(usize, String, Vec<Notice>)> {
+        (0..self.store.slots().ok()?).find_map(|slot| {
+            let record = self.store.load(slot).ok()??;
+            let outbox = record.outbox.filter(|outbox| !outbox.waiting.is_empty())?;
+            Some((slot, record.operation, outbox.waiting))
+        })
+    }
+
+    /// The slot of the record that an event is about; none if the request is refused for all.
+    fn aim(&self, event: &Event<'_>) -> Result<Option<usize>, Fault> {
+        let nonce = match event {
+            Event::Arrived(arrival) => return self.choose(*arrival),
+            Event::Answered { fence, .. }
+            | Event::Reading { fence, .. }
+            | Event::TimedOut { fence } => fence.nonce,
+            Event::Probed { order, .. } => order.fence.nonce,
+            Event::Alarm | Event::Delivered { .. } | Event::Looked | Event::Undelivered => {
+                return Ok(Some(0));
+            }
+        };
+        for slot in 0..self.store.slots()? {
+            if self
+                .store
+                .load(slot)?
+                .is_some_and(|record| record.nonce == nonce)
+            {
+                return Ok(Some(slot));
+            }
+        }
+        Ok(Some(0))
+    }
+
+    fn choose(&self, arrival: Arrival<'_>) -> Result<Option<usize>, Fault> {
+        if arrival.operation.on_mismatch != OnMismatch::Separate {
+            return Ok(Some(0));
+        }
+        let slots = self.store.slots()?;
+        let records = (0..slots)
+            .map(|slot| self.store.load(slot))
+            .collect::<Result<Vec<_>, _>>()?;
+        Ok(match choose(&records, arrival, clock()) {
+            Choice::Slot(slot) => Some(slot),
+            Choice::Refused => None,
+        })
+    }
+
+    /// Puts into an event what only this instance knows, and finds the policy of its operation.
+    fn complete<'a>(
+        &self,
+        event: Event<'a>,
+        stored: Option<&Record>,
+    ) -> (Event<'a>, Option<&'static Operation>) {
+        let known = || policy::operation(&self.env, &stored?.operation);
+        match event {
+            Event::Arrived(arrival) => {
+                let nonce = stored.map(|record| record.nonce);
+                let call_open = nonce.is_some_and(|nonce| self.has_call(nonce));
+                let probe_open = nonce.is_some_and(|nonce| self.is_probing(nonce));
+                let operation = policy::operation(&self.env, &arrival.operation.name);
+                let arrival = Arrival {
+                    call_open,
+                    probe_open,
+                    ..arrival
+                };
+                (Event::Arrived(arrival), operation)
+            }
+            other @ (Event::Alarm
+            | Event::Answered { .. }
+            | Event::Delivered { .. }
+            | Event::Looked
+            | Event::Probed { .. }
+            | Event::Reading { .. }
+            | Event::TimedOut { .. }
+            | Event::Undelivered) => (other, known()),
+        }
+    }
+
+    /// The earliest time at which any record has to be looked at.
+    fn earliest(
+        &self,
+        slot: usize,
+        slots: usize,
+        wake: Option<Millis>,
+        now: Millis,
+    ) -> Result<Option<Millis>, Fault> {
+        let mut earliest = wake;
+        for other in (0..slots).filter(|other| *other != slot) {
+            if let Some(record) = self.store.load(other)? {
+                earliest = earliest.into_iter().chain(record.wake_at(now, true)).min();
+            }
+        }
+        Ok(earliest)
+    }
+
+    /// Starts what a step asks for beside its reaction.
+    fn follow_up(self: &Rc<Self>, step: &Step) {
+        let Some(record) = &step.record else { return };
+        if let Some(order) = step.probe
+            && self.begin_probe(record.nonce)
+        {
+            self.spawn(probe::run(self.clone(), record.clone(), order));
+        }
+        if step.deliver && !self.delivering.replace(true) {
+            self.spawn(events::deliver(self.clone()));
+        }
+    }
+
+    fn report(&self, step: &Step) {
+        let operation = step
+            .record
+            .as_ref()
+            .map_or("-", |record| record.operation.as_str());
+        for note in &step.notes {
+            let what = match note {
+                Note::AnotherLife => "an answer came for a life of the key that is over",
+                Note::Disputed => "two attempts contradict each other",
+                Note::Escalated => "an outcome is still unknown and needs a person",
+                Note::LeaseLapsed => "an attempt ended without a result",
+                Note::RecipeChanged => {
+                    "the command recipe changed its meaning without a new version"
+                }
+            };
+            log::warn(operation, self.name().as_deref(), what);
+        }
+    }
+}
