@@ -11,6 +11,8 @@ import { KINDS, misdeeds } from "./world.mjs";
 
 /** A client gives up on an outcome that is held after so many answers that say so. */
 const HELD_IS_HELD = 4;
+/** The same for a receipt that is not filled in. */
+const LOST_IS_LOST = 20;
 const PATIENCE_MS = 45_000;
 const LONGEST_PAUSE_MS = 300;
 const PAYMENT = JSON.stringify({ amount: 1000, currency: "EUR" });
@@ -21,7 +23,7 @@ export class Clients {
   #seed;
   #ended = false;
   #next = 0;
-  /** By key: `{ key, kind, tries, receipts, end }`. */
+  /** By key: `{ key, kind, tries, lost, receipts, end }`. */
   told = new Map();
   /** How often which answer came. */
   answers = new Map();
@@ -47,7 +49,7 @@ export class Clients {
       const key = `${this.#seed}-${this.#next}`;
       const random = randomFor(this.#seed, key);
       const kind = choose(random, [[6, "asked"], [2, "brief"], [2, "held"]]);
-      const story = { key, kind, tries: 0, receipts: [], end: undefined };
+      const story = { key, kind, tries: 0, lost: 0, receipts: [], end: undefined };
       this.told.set(key, story);
       await this.#settle(story, random);
       const repeats = kind === "asked" && story.end === "done" ? between(random, 0, 3) : 0;
@@ -100,8 +102,10 @@ export class Clients {
       story.receipts.push(answer);
       story.end ??= "done";
     } else if (code === "reply_unavailable") {
-      // Done, and the receipt is lost for now: a repeat may get one that was filled in.
-      if (story.kind !== "asked") story.end ??= "receipt lost";
+      // Done, and the receipt is lost for now: a repeat may get one that was filled in, but the
+      // origin is not asked for ever for a receipt alone.
+      story.lost += 1;
+      if (story.kind !== "asked" || story.lost >= LOST_IS_LOST) story.end ??= "receipt lost";
     } else if (code === "key_expired") {
       story.end ??= "expired";
     } else if (status >= 400 && status < 500 && state === "refused") {
