@@ -46,6 +46,16 @@ pub(crate) fn canonical(source: &[u8]) -> Option<String> {
 
 /// The canonical text under rules: pointer tokens and what they do.
 pub(crate) fn canonical_with(source: &[u8], rules: &[(Vec<String>, Rule)]) -> Option<String> {
+    let mut rules: Vec<_> = rules.iter().collect();
+    // The default whose pointer sorts last holds: an index rather than `*`.
+    rules.sort_by_key(|(at, rule)| {
+        let text = if let Rule::Default(text) = rule {
+            text.as_str()
+        } else {
+            ""
+        };
+        std::cmp::Reverse((at.clone(), text))
+    });
     let rules: Vec<_> = rules
         .iter()
         .map(|(at, rule)| (at.as_slice(), rule.clone()))
@@ -118,7 +128,6 @@ fn apply(value: Value, rules: &[(&[String], Rule)], member: bool) -> Option<Valu
             .cloned()
             .collect();
         let default = apply(parse(default.as_bytes()).unwrap(), &others, member);
-        // The first default of a place holds.
         return (!member || default.as_ref() != Some(&value)).then_some(value);
     }
     Some(value)

@@ -7,24 +7,24 @@
 
 use super::Malformed;
 use super::field;
-use super::json::MAX_MEMBERS;
+use super::json::{MAX_LENGTH, MAX_MEMBERS, at, place};
 use super::recipe::QueryRule;
 use super::rules::{Rule, Rules};
 
 /// One decoded pair: where its name starts, where its value starts and ends.
 struct Pair {
-    name: usize,
-    value: usize,
-    end: usize,
+    name: u32,
+    value: u32,
+    end: u32,
 }
 
 impl Pair {
     fn name<'t>(&self, text: &'t [u8]) -> &'t [u8] {
-        text.get(self.name..self.value).unwrap_or_default()
+        text.get(at(self.name)..at(self.value)).unwrap_or_default()
     }
 
     fn value<'t>(&self, text: &'t [u8]) -> &'t [u8] {
-        text.get(self.value..self.end).unwrap_or_default()
+        text.get(at(self.value)..at(self.end)).unwrap_or_default()
     }
 }
 
@@ -34,6 +34,9 @@ pub(super) fn canonical(
     chosen: &QueryRule,
     rules: Option<&Rules>,
 ) -> Result<Vec<u8>, Malformed> {
+    if source.len() > MAX_LENGTH {
+        return Err(Malformed::new("the form is too long"));
+    }
     let mut text = Vec::with_capacity(source.len());
     let mut pairs = Vec::new();
     for piece in source
@@ -45,14 +48,14 @@ pub(super) fn canonical(
             .position(|byte| *byte == b'=')
             .unwrap_or(piece.len());
         let (name, value) = piece.split_at_checked(cut).unwrap_or((piece, &[]));
-        let start = text.len();
+        let start = place(text.len());
         decode(name, &mut text);
-        let middle = text.len();
+        let middle = place(text.len());
         decode(value.get(1..).unwrap_or_default(), &mut text);
         pairs.push(Pair {
             name: start,
             value: middle,
-            end: text.len(),
+            end: place(text.len()),
         });
         if pairs.len() > MAX_MEMBERS {
             return Err(Malformed::new("the form has more than 131072 fields"));

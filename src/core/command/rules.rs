@@ -111,18 +111,17 @@ impl Rules {
                 },
             )
         }));
-        entries.extend(recipe.defaults.iter().map(|(at, value)| {
-            let default = Default {
-                json: value.as_str().into(),
-                field: None,
+        // Where two defaults meet, the first added holds: an index before `*`, in any written order.
+        let mut defaults: Vec<_> = recipe.defaults.iter().collect();
+        defaults.sort_by(|(a, x), (b, y)| (b, y.as_str()).cmp(&(a, x.as_str())));
+        entries.extend(defaults.into_iter().map(|(at, value)| {
+            let json = value.as_str().into();
+            let default = Default { json, field: None };
+            let rule = Rule {
+                default: Some(default),
+                ..Rule::default()
             };
-            (
-                at,
-                Rule {
-                    default: Some(default),
-                    ..Rule::default()
-                },
-            )
+            (at, rule)
         }));
         if entries.is_empty() {
             return None;

@@ -1,8 +1,8 @@
 //! The members of an object: their order, and that each name is there once.
 //!
-//! Owns the comparison of names and the note of the order in which members are written out. It
-//! never moves text. Names are compared with the one before as they come; only an object whose
-//! names are out of order is sorted, at its end.
+//! Owns the comparison of names and the order of members: those of an innermost object move in the
+//! text at once, all others are noted, to move while it is written out. Names are compared with the
+//! one before as they come; only an object whose names are out of order is sorted, at its end.
 
 use super::super::Malformed;
 use super::reader::{Frame, Kind, Reader};
@@ -34,6 +34,11 @@ impl Name {
             end: name_end,
             object,
         }
+    }
+
+    /// Whether its member is to be written.
+    fn counts(&self) -> bool {
+        self.end > self.name_end
     }
 
     pub(super) fn of<'t>(&self, text: &'t [u8]) -> &'t [u8] {
@@ -106,22 +111,25 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// Notes in which order the members of an object are to be written.
+    /// Puts the members of an object in order, or notes their order; tells whether text was moved.
+    ///
+    /// Text moves at most once, so that deep nesting stays linear: the members of an object move at
+    /// once if nothing inside it did, else while the document is written.
     pub(super) fn arrange(
         &mut self,
         frame: &Frame,
         entry: usize,
         sorted: bool,
-    ) -> Result<(), Malformed> {
-        let text = &self.out.text;
-        let after = self.out.objects.len();
+    ) -> Result<bool, Malformed> {
+        let alone = self.out.objects.len() == entry.saturating_add(1);
         if sorted {
             self.names.truncate(frame.names);
-            if after == entry.saturating_add(1) {
+            if alone {
                 self.out.objects.pop();
             }
-            return Ok(());
+            return Ok(frame.moved);
         }
+        let text = &self.out.text;
         let names = self.names.get_mut(frame.names..).unwrap_or_default();
         names.sort_unstable_by(|a, b| compare(text, a, b));
         let twice = |pair: &[Name]| matches!(pair, [a, b] if compare(text, a, b).is_eq());
@@ -130,24 +138,54 @@ impl Reader<'_> {
             let fault = format!("a duplicate member name in the object at byte {place}");
             return Err(Malformed::new(format!("the JSON body has {fault}")));
         }
-        let first = place(self.out.members.len());
-        let counting = names.iter().filter(|name| name.end > name.name_end);
+        if alone && !frame.moved {
+            self.move_members(frame.names);
+        } else {
+            self.note_members(frame.names, entry);
+        }
+        self.names.truncate(frame.names);
+        Ok(true)
+    }
+
+    /// Moves the members of the last object of the text, whose names are sorted.
+    fn move_members(&mut self, first: usize) {
+        let Some(object) = self.out.objects.pop() else {
+            return;
+        };
+        let names = self.names.get(first..).unwrap_or_default();
+        self.scratch.clear();
+        self.scratch.push(b'{');
+        for name in names.iter().filter(|name| name.counts()) {
+            if self.scratch.len() > 1 {
+                self.scratch.push(b',');
+            }
+            let member = self.out.text.get(at(name.start)..at(name.end));
+            self.scratch.extend_from_slice(member.unwrap_or_default());
+        }
+        self.scratch.push(b'}');
+        self.out.text.truncate(at(object.start));
+        self.out.text.extend_from_slice(&self.scratch);
+    }
+
+    /// Notes in which order the members of an object are to be written; their names are sorted.
+    fn note_members(&mut self, first: usize, entry: usize) {
+        let names = self.names.get(first..).unwrap_or_default();
+        let members = place(self.out.members.len());
+        let counting = names.iter().filter(|name| name.counts());
         self.out.members.extend(counting.map(|name| Chunk {
             start: name.start,
             end: name.end,
             object: name.object,
         }));
-        let count = place(self.out.members.len()).saturating_sub(first);
-        let end = place(text.len());
+        let count = place(self.out.members.len()).saturating_sub(members);
+        let (end, next) = (place(self.out.text.len()), place(self.out.objects.len()));
         if let Some(object) = self.out.objects.get_mut(entry) {
             *object = Object {
                 end,
-                members: Some((first, count)),
-                next: place(after),
+                members: Some((members, count)),
+                next,
                 ..*object
             };
         }
-        self.names.truncate(frame.names);
-        Ok(())
     }
 }

@@ -26,7 +26,7 @@ pub(super) const MAX_DEPTH: usize = 128;
 /// The most members of one object, and the most fields of a form.
 pub(super) const MAX_MEMBERS: usize = 131_072;
 /// The longest body, so that places fit into 32 bits with room to spare.
-const MAX_LENGTH: usize = 1 << 30;
+pub(super) const MAX_LENGTH: usize = 1 << 30;
 
 /// A canonical document.
 #[derive(Debug, Default)]
@@ -111,11 +111,12 @@ pub fn source<'a>(body: &'a [u8], pointer: &Pointer) -> Option<&'a [u8]> {
     body.get(found.source.clone())
 }
 
-fn at(place: u32) -> usize {
+/// A place of 32 bits as an index, and back.
+pub(super) fn at(place: u32) -> usize {
     usize::try_from(place).unwrap_or(usize::MAX)
 }
 
-fn place(at: usize) -> u32 {
+pub(super) fn place(at: usize) -> u32 {
     u32::try_from(at).unwrap_or(u32::MAX)
 }
 

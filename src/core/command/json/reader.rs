@@ -18,6 +18,8 @@ pub(super) struct Reader<'a> {
     pub(super) root: NodeId,
     pub(super) out: Document,
     pub(super) open: Vec<Frame>,
+    /// Where members are put in order.
+    pub(super) scratch: Vec<u8>,
     /// The members so far of all open objects.
     pub(super) names: Vec<Name>,
 }
@@ -39,6 +41,8 @@ pub(super) struct Frame {
     pub(super) kind: Kind,
     /// The names of the objects around it end here.
     pub(super) names: usize,
+    /// Members of an object inside it were moved already.
+    pub(super) moved: bool,
 }
 
 pub(super) enum Kind {
@@ -79,6 +83,7 @@ impl<'a> Reader<'a> {
             root,
             out,
             open: Vec::new(),
+            scratch: Vec::new(),
             names: Vec::new(),
         })
     }
@@ -245,6 +250,7 @@ impl<'a> Reader<'a> {
             mark,
             kind,
             names: self.names.len(),
+            moved: false,
         });
         self.space();
         if self.rest.first() == Some(&closing) {
@@ -329,12 +335,18 @@ impl<'a> Reader<'a> {
         let Some(frame) = self.open.pop() else {
             return Ok(());
         };
-        match frame.kind {
-            Kind::Array { .. } => self.out.text.push(b']'),
+        let moved = match frame.kind {
+            Kind::Array { .. } => {
+                self.out.text.push(b']');
+                frame.moved
+            }
             Kind::Object { entry, sorted } => {
                 self.out.text.push(b'}');
-                self.arrange(&frame, entry, sorted)?;
+                self.arrange(&frame, entry, sorted)?
             }
+        };
+        if let Some(around) = self.open.last_mut() {
+            around.moved |= moved;
         }
         self.finish(&frame.mark);
         Ok(())
