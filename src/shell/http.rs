@@ -32,14 +32,18 @@ pub(super) fn headers(pairs: &[(String, String)]) -> Result<Headers, JsValue> {
     Ok(headers)
 }
 
-/// A response that the gate makes.
+/// A response that the gate makes, now.
 pub(super) fn response(message: &Message) -> worker::Result<Response> {
     let body = if bodiless(message.status) {
         Body::None
     } else {
         Body::Bytes(&message.body)
     };
-    build(message.status, &message.headers, body)
+    // `toUTCString` writes an IMF-fixdate, RFC 9110 §5.6.7.
+    let now = String::from(js_sys::Date::new_0().to_utc_string());
+    let mut pairs = message.headers.clone();
+    pairs.push(("Date".to_owned(), now));
+    build(message.status, &pairs, body)
 }
 
 /// The body of a response.

@@ -80,6 +80,7 @@ pub(super) async fn send(
     let mut pairs = http::travelling(request.headers.clone());
     // The runtime writes these two itself.
     pairs.retain(|(name, _)| name != "content-length" && name != "host");
+    accept_decodable(&mut pairs);
     pairs.extend_from_slice(marks);
     let init = Object::new();
     js::set(&init, "method", request.method.as_str())?;
@@ -96,6 +97,30 @@ pub(super) async fn send(
     let response: web_sys::Response = JsFuture::from(promise).await?.unchecked_into();
     let head_only = request.method == "HEAD";
     Ok(Head::of(response, head_only))
+}
+
+/// Offers the origin no coding that the runtime does not decode: a reply is kept decoded, so that
+/// it fits whatever a retry accepts.
+fn accept_decodable(pairs: &mut [(String, String)]) {
+    for (_, value) in pairs
+        .iter_mut()
+        .filter(|(name, _)| name == "accept-encoding")
+    {
+        let offered = |coding: &&str| {
+            value.split(',').any(|item| {
+                let mut parts = item.split(';').map(str::trim);
+                let name = parts.next().unwrap_or_default();
+                let refused = parts.any(|it| matches!(it, "q=0" | "q=0.0" | "q=0.00" | "q=0.000"));
+                name.eq_ignore_ascii_case(coding) && !refused
+            })
+        };
+        let codings: Vec<&str> = DECODED.iter().copied().filter(|it| offered(it)).collect();
+        *value = if codings.is_empty() {
+            "identity".to_owned()
+        } else {
+            codings.join(", ")
+        };
+    }
 }
 
 /// Sends a request to wherever the policy says.
