@@ -82,7 +82,7 @@ for (const framing of ["sized", "chunked"]) {
     }
   });
 
-  test(`${framing}: a byte more than may be kept is whole for the first, and runs once`, async () => {
+  test(`${framing}: a byte more than may be kept is whole for the first, runs once`, async () => {
     const { gate, origin } = sized;
     const size = MOST + 1;
     const key = `${framing}-${size}`;
@@ -122,7 +122,7 @@ test("encrypted replies around the same limits are as whole, after a crash too",
   }
 });
 
-/** The largest memory of this file's runtimes so far, in bytes; they are children of this process. */
+/** The most memory that each runtime of this file has had; they are children of this process. */
 function peaks() {
   const children = readFileSync(`/proc/self/task/${process.pid}/children`, "utf8");
   return children

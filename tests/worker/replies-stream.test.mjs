@@ -169,7 +169,7 @@ test("kill -9 on the way: done once, its reply lost", async () => {
   await isLost("killed");
 });
 
-test("a stream that the origin cuts is cut for the client, and is no reply afterwards", async () => {
+test("a stream that the origin cuts is cut for the client, and no reply afterwards", async () => {
   const { gate } = it;
   const { events, reader } = await begun(gate, "cut");
   await events.cut();
