@@ -22,7 +22,7 @@ impl Object {
     /// Lets an event happen to the record that it is about.
     pub(super) fn transact(self: &Rc<Self>, event: Event<'_>) -> Result<Step, Fault> {
         match self.aim(&event)? {
-            Some(slot) => self.transact_in(slot, event),
+            Some((slot, stored)) => self.happen(slot, stored, event),
             None => Ok(Step::refused(Code::KeyReused)),
         }
     }
@@ -34,6 +34,16 @@ impl Object {
         event: Event<'_>,
     ) -> Result<Step, Fault> {
         let stored = self.store.load(slot)?;
+        self.happen(slot, stored, event)
+    }
+
+    /// Lets an event happen to a record that was loaded in this very stretch.
+    fn happen(
+        self: &Rc<Self>,
+        slot: usize,
+        stored: Option<Record>,
+        event: Event<'_>,
+    ) -> Result<Step, Fault> {
         let before = Before::of(stored.as_ref());
         let (event, operation) = self.complete(event, stored.as_ref());
         let moment = Moment {
@@ -43,7 +53,7 @@ impl Object {
         };
         let step = step(stored, event, moment);
         if step.save {
-            let slots = self.store.slots()?;
+            let slots = self.slots(operation)?;
             let wake = self.earliest(slot, slots, step.wake, moment.now)?;
             match &step.record {
                 Some(record) => self.store.save(slot, record, &before)?,
@@ -59,15 +69,35 @@ impl Object {
         Ok(step)
     }
 
+    /// How many slots have to be looked at: one, unless the policy keeps a record for each command
+    /// or is not known.
+    fn slots(&self, operation: Option<&Operation>) -> Result<usize, Fault> {
+        let single = |operation: &Operation| operation.on_mismatch != OnMismatch::Separate;
+        if operation.is_some_and(single) {
+            return Ok(1);
+        }
+        self.store.slots()
+    }
+
+    fn operation_of(&self, record: Option<&Record>) -> Option<&'static Operation> {
+        policy::operation(&self.env, &record?.operation)
+    }
+
     /// The alarm rang: everything that is due happens, and the alarm is set anew.
     pub(super) fn ring(self: &Rc<Self>) -> Result<(), Fault> {
         let mut next: Option<Millis> = None;
-        for slot in 0..self.store.slots()? {
-            let step = self.transact_in(slot, Event::Alarm)?;
+        let (mut slot, mut slots) = (0, 1);
+        while slot < slots {
+            let stored = self.store.load(slot)?;
+            if slot == 0 {
+                slots = self.slots(self.operation_of(stored.as_ref()))?;
+            }
+            let step = self.happen(slot, stored, Event::Alarm)?;
             if step.save {
                 self.wake_waiters();
             }
             next = next.into_iter().chain(step.wake).min();
+            slot = slot.saturating_add(1);
         }
         match next {
             Some(at) => self.store.wake_at(at),
@@ -77,22 +107,26 @@ impl Object {
 
     /// The record to show: of this life, or the one that changed last.
     pub(super) fn look(self: &Rc<Self>, nonce: Option<Nonce>) -> Result<Option<Record>, Fault> {
+        let meant = |record: &Record| nonce.is_none_or(|nonce| nonce == record.nonce);
         let mut shown: Option<Record> = None;
-        for slot in 0..self.store.slots()? {
-            let step = self.transact_in(slot, Event::Looked)?;
+        let (mut slot, mut slots) = (0, 1);
+        while slot < slots {
+            let stored = self.store.load(slot)?;
+            if slot == 0 {
+                slots = self.slots(self.operation_of(stored.as_ref()))?;
+            }
+            let step = self.happen(slot, stored, Event::Looked)?;
             if step.save {
                 self.wake_waiters();
             }
-            let meant = |record: &Record| nonce.is_none_or(|nonce| nonce == record.nonce);
-            let Some(record) = step.record.filter(meant) else {
-                continue;
-            };
-            if shown
-                .as_ref()
-                .is_none_or(|shown| shown.since <= record.since)
+            if let Some(record) = step.record.filter(meant)
+                && shown
+                    .as_ref()
+                    .is_none_or(|shown| shown.since <= record.since)
             {
                 shown = Some(record);
             }
+            slot = slot.saturating_add(1);
         }
         Ok(shown)
     }
@@ -106,8 +140,8 @@ impl Object {
         })
     }
 
-    /// The slot of the record that an event is about; none if the request is refused for all.
-    fn aim(&self, event: &Event<'_>) -> Result<Option<usize>, Fault> {
+    /// The record that an event is about, and its slot; none if the request is refused for all.
+    fn aim(&self, event: &Event<'_>) -> Result<Option<(usize, Option<Record>)>, Fault> {
         let nonce = match event {
             Event::Arrived(arrival) => return self.choose(*arrival),
             Event::Answered { fence, .. }
@@ -115,31 +149,36 @@ impl Object {
             | Event::TimedOut { fence } => fence.nonce,
             Event::Probed { order, .. } => order.fence.nonce,
             Event::Alarm | Event::Delivered { .. } | Event::Looked | Event::Undelivered => {
-                return Ok(Some(0));
+                return Ok(Some((0, self.store.load(0)?)));
             }
         };
-        for slot in 0..self.store.slots()? {
-            if self
-                .store
-                .load(slot)?
-                .is_some_and(|record| record.nonce == nonce)
-            {
-                return Ok(Some(slot));
+        let is_it = |record: &Option<Record>| record.as_ref().is_some_and(|it| it.nonce == nonce);
+        let first = self.store.load(0)?;
+        if is_it(&first) {
+            return Ok(Some((0, first)));
+        }
+        for slot in 1..self.slots(self.operation_of(first.as_ref()))? {
+            let stored = self.store.load(slot)?;
+            if is_it(&stored) {
+                return Ok(Some((slot, stored)));
             }
         }
-        Ok(Some(0))
+        Ok(Some((0, first)))
     }
 
-    fn choose(&self, arrival: Arrival<'_>) -> Result<Option<usize>, Fault> {
+    fn choose(&self, arrival: Arrival<'_>) -> Result<Option<(usize, Option<Record>)>, Fault> {
         if arrival.operation.on_mismatch != OnMismatch::Separate {
-            return Ok(Some(0));
+            return Ok(Some((0, self.store.load(0)?)));
         }
         let slots = self.store.slots()?;
-        let records = (0..slots)
+        let mut records = (0..slots)
             .map(|slot| self.store.load(slot))
             .collect::<Result<Vec<_>, _>>()?;
         Ok(match choose(&records, arrival, clock()) {
-            Choice::Slot(slot) => Some(slot),
+            Choice::Slot(slot) => {
+                let stored = records.get_mut(slot).and_then(Option::take);
+                Some((slot, stored))
+            }
             Choice::Refused => None,
         })
     }
@@ -150,7 +189,6 @@ impl Object {
         event: Event<'a>,
         stored: Option<&Record>,
     ) -> (Event<'a>, Option<&'static Operation>) {
-        let known = || policy::operation(&self.env, &stored?.operation);
         match event {
             Event::Arrived(arrival) => {
                 let nonce = stored.map(|record| record.nonce);
@@ -171,7 +209,7 @@ impl Object {
             | Event::Probed { .. }
             | Event::Reading { .. }
             | Event::TimedOut { .. }
-            | Event::Undelivered) => (other, known()),
+            | Event::Undelivered) => (other, self.operation_of(stored)),
         }
     }
 

@@ -229,12 +229,12 @@ test("a 504 before the origin commits: the look-up finds what came later", async
 });
 
 test("under hold nobody asks, and no time makes an unknown outcome known", async () => {
-  const lifetimes = { keep: { for: "100ms", tombstone: "200ms" }, lease: "300ms" };
-  const fields = { ...lifetimes, origin_timeout: "100ms" };
+  const lifetimes = { keep: { for: "100ms", tombstone: "200ms" }, lease: "1200ms" };
+  const fields = { ...lifetimes, origin_timeout: "1s" };
   const held = await startGate({ origin, policy: policyOf([operation("create_payment", fields)]) });
   try {
     const reference = await lost(held, "held");
-    await new Promise((resolve) => setTimeout(resolve, 700));
+    await new Promise((resolve) => setTimeout(resolve, 1500));
     assert.ok(recordOf(held, reference).record.state.unknown, "longer than all of its lifetimes");
     await pending(held, await pay(held, "held"), "unknown");
     assert.equal(commandsOf("held").length, 1);
