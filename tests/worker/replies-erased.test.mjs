@@ -64,7 +64,7 @@ test("the window ends, the chunks go; the tombstone ends, and nothing is left", 
   await Promise.all(gates.map(([name, at]) => isErased(at, `erased-${name}`)));
 });
 
-test("the window ends while nothing runs: it is made up for once there is a gate again", async () => {
+test("the window ends while nothing runs: made up for once there is a gate again", async () => {
   const { gate, origin } = short;
   const reference = await keepLong(short, "while-down");
   await gate.kill();

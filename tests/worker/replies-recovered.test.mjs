@@ -114,7 +114,7 @@ test("unencrypted, the same values and the same receipt are in the clear", async
   }, false);
 });
 
-test("after a restart under a newer secret the values are opened and the probe goes on", async () => {
+test("under a newer secret the values are opened and the probe goes on", async () => {
   await withGate(async (held) => {
     const { hold, reference, count } = await unknown(held, "crashed");
     hold.drop();
@@ -144,7 +144,7 @@ test("without the secret nobody is asked with half a question, and nothing runs"
   });
 });
 
-test("a command that was not applied is asked for and runs again with its sealed values", async () => {
+test("a command that was not applied runs again with its sealed values", async () => {
   await withGate(async (held) => {
     const { hold, reference } = await unknown(held, "absent");
     origin.script("absent", NOT_FOUND);
