@@ -9,7 +9,7 @@
 mod command_request;
 
 use command_request::*;
-use oncegate::core::command::echo::{self, Echo};
+use oncegate::core::command::echo;
 use oncegate::core::command::{JsonText, Precision, QueryRule, Recipe, may_be_semantic, sha256};
 
 #[test]
@@ -309,19 +309,42 @@ fn echoes_follow_wildcards_by_position_and_come_from_forms_as_strings() {
         echo::patch(reply, &echoes),
         br#"[{"id":1},{"id":"x"},{"id":9}]"#
     );
-    let form = Request::new(FORM, "a%2Fb=%22q%22&c=1");
-    let echoes = echo::values(&recipe, &form.command());
-    let value = br#""\"q\"""#.to_vec();
+    let fields = Request::new(FORM, "a%2Fb=%22q%22&c=1");
+    let echoes = echo::values(&recipe, &fields.command());
+    let [echo] = echoes.as_slice() else {
+        panic!("one echo: {echoes:?}")
+    };
     assert_eq!(
-        echoes,
-        [Echo {
-            pointer: pointers(&["/a~1b"]).remove(0),
-            value
-        }]
+        (echo.pointer.as_str(), &echo.value[..]),
+        ("/a~1b", &b"\"\\\"q\\\"\""[..])
     );
     assert_eq!(echo::patch(br#"{"a/b":0}"#, &echoes), br#"{"a/b":"\"q\""}"#);
+    let name = "Content-Disposition: form-data; name=\"a/b\"";
+    let file = name.replace("\"a/b\"", "\"a/b\"; filename=x");
+    let multipart = form(&[(&file, b"no"), (name, b"\"q\"")], "x");
+    assert_eq!(echo::values(&recipe, &multipart.command()), echoes);
+    let query = Request::new("", "").query("c=1&a/b=%22q%22&a/b=2");
+    assert_eq!(echo::values(&recipe, &query.command()), echoes);
     assert!(echo::values(&Recipe::default(), &batch.command()).is_empty());
     assert!(echo::values(&recipe, &Request::json("[").command()).is_empty());
+}
+
+#[test]
+fn a_batch_of_many_echoes_is_patched_in_one_go() {
+    let recipe = Recipe {
+        echo: pointers(&["/*/id"]),
+        ..Recipe::default()
+    };
+    let batch = |from: usize| {
+        let calls: Vec<_> = (0..50_000)
+            .map(|n| format!("{{\"id\":{}}}", from + n))
+            .collect();
+        format!("[{}]", calls.join(","))
+    };
+    let request = Request::json(batch(70_000));
+    let echoes = echo::values(&recipe, &request.command());
+    let patched = echo::patch(batch(10_000).as_bytes(), &echoes);
+    assert!(patched == batch(70_000).as_bytes());
 }
 
 #[test]

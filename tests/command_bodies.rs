@@ -11,7 +11,7 @@ mod command_request;
 use command_request::*;
 use flate2::Compression;
 use flate2::write::{DeflateEncoder, GzEncoder, ZlibEncoder};
-use oncegate::core::command::{Recipe, WhenMalformed};
+use oncegate::core::command::{Recipe, WhenMalformed, echo};
 use std::io::Write as _;
 
 fn coded(coder: &str, level: u32, body: &[u8]) -> Vec<u8> {
@@ -326,4 +326,18 @@ fn opaque_bodies_are_compared_as_bytes() {
     let bytes = |body: &[u8]| Request::new("application/octet-stream", body);
     different(&recipe, &bytes(b"a\xff"), &bytes(b"a\xfe"));
     same(&recipe, &bytes(b"a\xff"), &bytes(b"a\xff"));
+}
+
+#[test]
+fn an_echoed_value_is_found_in_a_coded_body() {
+    let recipe = Recipe {
+        echo: pointers(&["/id"]),
+        ..Recipe::default()
+    };
+    let body = coded("gzip", 9, br#"{"id":8,"x":1}"#);
+    let request = Request::json(body).with("content-encoding", "gzip");
+    let echoes = echo::values(&recipe, &request.command());
+    assert_eq!(echo::patch(br#"{"id":7}"#, &echoes), br#"{"id":8}"#);
+    let damaged = Request::json("{\"id\":8}").with("content-encoding", "gzip");
+    assert!(echo::values(&recipe, &damaged.command()).is_empty());
 }

@@ -4,7 +4,6 @@
 //! never keeps a copy of what it can borrow. It is correct because every part is either canonical
 //! itself or the bytes as they are, and the kind of the body is a part of its own.
 
-use super::coding;
 use super::form;
 use super::json;
 use super::media::{self, Kind, Media};
@@ -181,19 +180,11 @@ impl Recipe {
         if sent.is_empty() {
             return Ok((Body::Empty, None));
         }
-        let names = command
-            .header("content-encoding")
-            .map(coding::names)
-            .unwrap_or_default();
         let bytes = self.when_malformed == WhenMalformed::Bytes;
-        let (body, coding) = if names.is_empty() {
-            (sent, None)
-        } else {
-            match coding::decode(&names, command.body, command.max_decoded) {
-                Ok(decoded) => decoded,
-                Err(_) if bytes => return Ok((Body::Bytes(sent), Some(names.join(",")))),
-                Err(fault) => return Err(fault),
-            }
+        let (body, coding) = match command.decoded() {
+            Ok(decoded) => decoded,
+            Err(_) if bytes => return Ok((Body::Bytes(sent), Some(command.codings().join(",")))),
+            Err(fault) => return Err(fault),
         };
         if body.is_empty() {
             return Ok((Body::Empty, None));

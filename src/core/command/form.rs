@@ -105,26 +105,18 @@ pub(super) fn is_default(rule: Option<&Rule>, value: &[u8]) -> bool {
     default.and_then(|default| default.field.as_deref()) == Some(value)
 }
 
-/// The values of a field, decoded.
-pub(super) fn values(source: &[u8], wanted: &[u8]) -> Vec<Vec<u8>> {
-    let mut found = Vec::new();
-    for piece in source
-        .split(|byte| *byte == b'&')
-        .filter(|piece| !piece.is_empty())
-    {
-        let cut = piece
-            .iter()
-            .position(|byte| *byte == b'=')
-            .unwrap_or(piece.len());
-        let (name, value) = piece.split_at_checked(cut).unwrap_or((piece, &[]));
+/// The first value of a field, decoded.
+pub(super) fn value(source: &[u8], wanted: &[u8]) -> Option<Vec<u8>> {
+    let pieces = source.split(|byte| *byte == b'&');
+    let mut found = pieces.filter_map(|piece| {
+        let cut = piece.iter().position(|byte| *byte == b'=');
+        let (name, value) = piece.split_at_checked(cut.unwrap_or(piece.len()))?;
         let (mut decoded, mut text) = (Vec::new(), Vec::new());
         decode(name, &mut decoded);
-        if decoded == wanted {
-            decode(value.get(1..).unwrap_or_default(), &mut text);
-            found.push(text);
-        }
-    }
-    found
+        decode(value.get(1..).unwrap_or_default(), &mut text);
+        (!piece.is_empty() && decoded == wanted).then_some(text)
+    });
+    found.next()
 }
 
 fn decode(source: &[u8], out: &mut Vec<u8>) {

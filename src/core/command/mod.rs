@@ -24,6 +24,7 @@ mod rules;
 mod sink;
 mod timestamp;
 
+use std::borrow::Cow;
 use std::fmt;
 
 pub use canonical::{Body, Canonical, JsonBody, MultipartBody};
@@ -60,6 +61,28 @@ impl<'a> Command<'a> {
     pub(crate) fn header(&self, name: &str) -> Option<&'a str> {
         let found = self.headers.iter().find(|(other, _)| other == name);
         found.map(|(_, value)| value.trim_matches([' ', '\t']))
+    }
+
+    /// The body without its content codings; as it was sent, if it has one that is not known.
+    ///
+    /// # Errors
+    /// If it is not what its codings say, or too long when decoded.
+    pub fn content(&self) -> Result<Cow<'a, [u8]>, Malformed> {
+        self.decoded().map(|(body, _)| body)
+    }
+
+    /// The body, and the codings that it still has.
+    fn decoded(&self) -> Result<(Cow<'a, [u8]>, Option<String>), Malformed> {
+        let codings = self.codings();
+        if codings.is_empty() || self.body.is_empty() {
+            return Ok((Cow::Borrowed(self.body), None));
+        }
+        coding::decode(&codings, self.body, self.max_decoded)
+    }
+
+    fn codings(&self) -> Vec<String> {
+        let value = self.header("content-encoding");
+        value.map(coding::names).unwrap_or_default()
     }
 }
 

@@ -235,7 +235,7 @@ fn apply(rules: &Rules, source: &[u8], parts: &mut Vec<Part>) {
         if rule.drop {
             return false;
         }
-        if part.file.is_some() || part.extended.is_some() {
+        if part.is_file() {
             return true;
         }
         let content = source.get(part.content.clone()).unwrap_or_default();
@@ -250,6 +250,21 @@ fn apply(rules: &Rules, source: &[u8], parts: &mut Vec<Part>) {
         };
         !(form::is_default(Some(rule), content) && alone())
     });
+}
+
+impl Parts {
+    /// The content of the first field of a name that is no file.
+    pub(super) fn value(&self, source: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+        let mut fields = self.0.iter().filter(|part| part.name.as_bytes() == name);
+        let part = fields.find(|part| !part.is_file())?;
+        source.get(part.content.clone()).map(<[u8]>::to_vec)
+    }
+}
+
+impl Part {
+    fn is_file(&self) -> bool {
+        self.file.is_some() || self.extended.is_some()
+    }
 }
 
 impl<'a> Multipart<'a> {
