@@ -8,8 +8,8 @@ import { inRoot } from "./lib/paths.mjs";
 import { show } from "./lib/proc.mjs";
 
 await main(import.meta.url, async (args) => {
-  const { requests, hash } = optionsOf(args);
-  if (requests) await build();
+  const { requests, replies, hash } = optionsOf(args);
+  if (requests || replies) await build();
   if (hash) await buildHash();
   await show(process.execPath, [inRoot("bench", "run.mjs"), ...args]);
 });

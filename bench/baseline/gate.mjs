@@ -11,6 +11,9 @@ import { DurableObject } from "cloudflare:workers";
 
 const PROTECTED = "/v1/payments";
 const MAX_BODY = 1 << 20;
+const MAX_REPLY = 4 << 20;
+/** Below what the platform stores in one value. */
+const CHUNK = 1 << 20;
 const LEASE_MS = 60_000;
 const WAIT_MS = 10_000;
 const KEEP_MS = 86_400_000;
@@ -80,8 +83,29 @@ export class Baseline extends DurableObject {
       return;
     }
     const kept = [...headers].filter(([name]) => KEPT_HEADERS.includes(name));
-    storage.kv.put("record", { state: "completed", command, status, headers: kept, body });
+    const record = { state: "completed", command, status, headers: kept };
+    const length = body.byteLength;
+    if (length <= CHUNK) {
+      storage.kv.put("record", { ...record, body });
+    } else if (length > MAX_REPLY) {
+      storage.kv.put("record", record);
+    } else {
+      storage.kv.put("record", { ...record, length });
+      for (let at = 0; at < length; at += CHUNK) {
+        storage.kv.put(`body/${at / CHUNK}`, body.slice(at, at + CHUNK));
+      }
+    }
     storage.setAlarm(Date.now() + KEEP_MS);
+  }
+
+  /** The body of a completed record; nothing if it was too long to be kept. */
+  #bodyOf({ body, length }) {
+    if (length === undefined) return body;
+    const whole = new Uint8Array(length);
+    for (let at = 0; at < length; at += CHUNK) {
+      whole.set(new Uint8Array(this.ctx.storage.kv.get(`body/${at / CHUNK}`)), at);
+    }
+    return whole;
   }
 
   async #repeat(record) {
@@ -95,8 +119,10 @@ export class Baseline extends DurableObject {
       now = this.ctx.storage.kv.get("record") ?? record;
     }
     if (now.state === "completed") {
+      const body = this.#bodyOf(now);
+      if (body === undefined) return problem(409, "reply_unavailable");
       const headers = [...now.headers, ["idempotency-replayed", "true"]];
-      return new Response(nullBody(now.status) ? null : now.body, { status: now.status, headers });
+      return new Response(nullBody(now.status) ? null : body, { status: now.status, headers });
     }
     const running = now.state === "in_progress" && now.until > Date.now();
     return problem(409, running ? "in_progress" : "outcome_unknown");

@@ -16,13 +16,18 @@ export class Client {
     this.#target = { hostname, port, agent: this.#agent };
   }
 
-  /** Sends one request, reads its answer to the end and resolves to `{ status, headers }`. */
+  /** Sends one request, reads its answer to the end: `{ status, headers, length }`. */
   send({ method, path, headers, body }) {
     const { promise, resolve, reject } = Promise.withResolvers();
     const sent = open({ ...this.#target, method, path, headers }, (answer) => {
       answer.on("error", reject);
-      answer.on("end", () => resolve({ status: answer.statusCode, headers: answer.headers }));
-      answer.resume();
+      let length = 0;
+      answer.on("data", (bytes) => {
+        length += bytes.length;
+      });
+      answer.on("end", () => {
+        resolve({ status: answer.statusCode, headers: answer.headers, length });
+      });
     });
     sent.on("error", reject);
     sent.end(body);

@@ -2,7 +2,7 @@
 // so that it takes no time from the client that measures.
 //
 // It only counts: `effects()` tells how often a command reached it, which is how a run proves that
-// every side did its job.
+// every side did its job. The header `bench-reply` asks for a reply of so many bytes.
 
 import { createServer } from "node:http";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
@@ -30,6 +30,16 @@ export async function startOrigin() {
   };
 }
 
+const made = new Map();
+
+/** The receipt, or as many bytes as were asked for. */
+function replyTo({ headers }) {
+  const size = Number(headers["bench-reply"] ?? 0);
+  if (size === 0) return RECEIPT;
+  if (!made.has(size)) made.set(size, Buffer.alloc(size, '{"id":"pay_1","status":"created"},'));
+  return made.get(size);
+}
+
 function serve() {
   let effects = 0;
   const server = createServer((request, response) => {
@@ -37,11 +47,12 @@ function serve() {
     request.on("end", () => {
       const created = request.method === "POST";
       if (created) effects += 1;
+      const reply = replyTo(request);
       response.writeHead(created ? 201 : 200, {
         "content-type": "application/json",
-        "content-length": RECEIPT.length,
+        "content-length": reply.length,
       });
-      response.end(RECEIPT);
+      response.end(reply);
     });
   });
   // A connection that the server closes while it is idle would look like a lost answer.

@@ -34,6 +34,24 @@ function requestTable(cells) {
   return table(head, rows);
 }
 
+function replyTable(cells) {
+  const head = ["ms a replay", "gate", "base", "gate / base", "of processor time"];
+  head.push("MiB/s gate", "base", "MiB more at the peak, gate", "base");
+  const mib = ({ peak_bytes: bytes }) => number(bytes / 2 ** 20, 0);
+  const rows = cells.map(({ size, parallel, gate, baseline, ...all }) => [
+    `${size / 1024} KiB, ${parallel === 1 ? "one at a time" : `${parallel} at once`}`,
+    number(gate.each_ms),
+    number(baseline.each_ms),
+    ratio(all.ratio),
+    ratio(all.cpu_ratio),
+    number(gate.mib_per_s, 0),
+    number(baseline.mib_per_s, 0),
+    mib(gate),
+    mib(baseline),
+  ]);
+  return table(head, rows);
+}
+
 function hashTable({ times, memory }) {
   const head = ["ms a body", "rust", "javascript", "rust / javascript", "of processor time"];
   const rows = times.map(({ rust, javascript, ...each }) => [
@@ -50,11 +68,15 @@ function hashTable({ times, memory }) {
 }
 
 /** All results. */
-export function report({ rounds, requests, hash }) {
+export function report({ rounds, requests, replyRounds, replies, hash }) {
   const parts = [];
   if (requests) {
     parts.push(`Requests: the gate and a hand-written one (base), medians of ${rounds} rounds`);
     parts.push(requestTable(requests), "");
+  }
+  if (replies) {
+    parts.push(`Replays by the length of the reply, medians of ${replyRounds} rounds`);
+    parts.push(replyTable(replies), "");
   }
   if (hash) parts.push("Command hash: canonical form and SHA-256", hashTable(hash), "");
   return parts.join("\n");
