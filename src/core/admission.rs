@@ -72,7 +72,11 @@ pub fn admit(operation: &Operation, incoming: Incoming<'_>) -> Result<Admission,
     Ok(Admission::Admitted { name, owner })
 }
 
-/// What a placeholder of the probe stands for in this request; nothing if it is not there.
+/// The longest value that is kept for the probe, in bytes.
+const LONGEST_KEPT: usize = 2_048;
+
+/// What a placeholder of the probe stands for in this request; nothing if it is not there, or is
+/// longer than 2,048 bytes.
 #[must_use]
 pub fn placeholder(
     placeholder: &Placeholder,
@@ -80,7 +84,7 @@ pub fn placeholder(
     incoming: Incoming<'_>,
     body: &[u8],
 ) -> Option<String> {
-    match placeholder {
+    let value = match placeholder {
         Placeholder::Body(pointer) => {
             let text = source(body, pointer)?;
             match serde_json::from_slice(text).ok()? {
@@ -108,7 +112,8 @@ pub fn placeholder(
         }
         // It is the record's, not the request's.
         Placeholder::Reference => None,
-    }
+    };
+    value.filter(|value| value.len() <= LONGEST_KEPT)
 }
 
 /// The digest of who a request is from.

@@ -118,6 +118,20 @@ impl Reply {
         }
     }
 
+    /// A rebuilt reply as the policy keeps replies.
+    #[must_use]
+    pub fn kept(self, keep: &Keep) -> Self {
+        match self.body {
+            Body::Whole(bytes) => Self::keep(
+                self.status,
+                &self.headers,
+                Read::Whole(bytes.to_vec()),
+                keep,
+            ),
+            Body::Lost | Body::NotKept | Body::TooLarge => self,
+        }
+    }
+
     /// Headers and body in one text, to be encrypted; nothing if there is no body.
     #[must_use]
     pub fn to_plain(&self) -> Option<Vec<u8>> {

@@ -234,11 +234,17 @@ impl Attempt {
     async fn settle(&self, head: Option<&Head>, reading: Reading) -> Told {
         let (verdict, reply, body) = match head {
             Some(head) => {
-                let body = match &reading.read {
+                // A status that no client can be given is as good as a body that broke off.
+                let read = if (200..=599).contains(&head.status) {
+                    reading.read
+                } else {
+                    Read::BrokeOff
+                };
+                let body = match &read {
                     Read::Whole(body) => Some(body.clone()),
                     Read::BrokeOff | Read::TooLong => None,
                 };
-                let mut reply = self.unsealed(head, reading.read);
+                let mut reply = self.unsealed(head, read);
                 if self.operation.keep.encrypt {
                     let reference = self.envelope.name.reference(self.fence.nonce);
                     reply = seal::seal_reply(&self.object.env, &reference, reply).await;

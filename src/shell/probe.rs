@@ -79,7 +79,7 @@ async fn ask(object: &gate::Object, record: &Record, order: ProbeOrder) -> Resul
     match within(patience(operation), answer).await {
         Some(Ok((status, Read::Whole(body)))) => {
             let finding = reconcile.read(status, &body, &reference, &kept);
-            Ok(sealed(object, operation, &reference, finding).await)
+            Ok(kept_finding(object, operation, &reference, finding).await)
         }
         Some(Ok((_, Read::BrokeOff | Read::TooLong))) => Err("its answer broke off".to_owned()),
         Some(Err(error)) => Err(js::said(&error)),
@@ -91,13 +91,19 @@ async fn ask(object: &gate::Object, record: &Record, order: ProbeOrder) -> Resul
 }
 
 /// A finding as it may be kept.
-async fn sealed(
+async fn kept_finding(
     object: &gate::Object,
     operation: &Operation,
     reference: &str,
     finding: Finding,
 ) -> Finding {
-    if !operation.keep.encrypt {
+    let keep = &operation.keep;
+    let finding = match finding {
+        Finding::Applied(reply) => Finding::Applied(reply.kept(keep)),
+        Finding::Failed(reply) => Finding::Failed(reply.kept(keep)),
+        Finding::Inconclusive | Finding::NotApplied | Finding::Pending => finding,
+    };
+    if !keep.encrypt {
         return finding;
     }
     match finding {

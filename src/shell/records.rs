@@ -96,7 +96,9 @@ impl Object {
             if step.save {
                 self.wake_waiters();
             }
-            next = next.into_iter().chain(step.wake).min();
+            // What was saved has set the alarm already.
+            let set = step.save && slots == 1;
+            next = next.into_iter().chain(step.wake.filter(|_| !set)).min();
             slot = slot.saturating_add(1);
         }
         match next {

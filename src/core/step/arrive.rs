@@ -369,10 +369,13 @@ fn give(record: &Record, settled: &Settled, told: Told) -> Reaction {
     })
 }
 
+/// The sender's own success: what is done is acknowledged as done, whatever status said so.
 fn acknowledge(settled: &Settled) -> Reaction {
-    Reaction::Answer(Answer::Acknowledge {
-        status: settled.reply.status,
-    })
+    let status = match settled.reply.status {
+        status @ 200..=299 => status,
+        _ => 200,
+    };
+    Reaction::Answer(Answer::Acknowledge { status })
 }
 
 fn refused(code: Code) -> Reaction {

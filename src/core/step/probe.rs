@@ -140,7 +140,7 @@ fn applied(mut aged: Aged, record: Record, order: ProbeOrder, reply: Reply, now:
             reply_until,
             forget_at,
             ..
-        }) if stored.body == Body::Lost && matches!(reply.body, Body::Whole(_)) => {
+        }) if stored.body == Body::Lost && reply.body != Body::Lost => {
             let (reply_until, forget_at) = (*reply_until, *forget_at);
             let state = State::Completed(Settled {
                 reply,
