@@ -5,50 +5,21 @@
 
 use serde_json::Value;
 
-use super::operation::Common;
-use super::reader::{Faults, Field, Names, Table, status, wrong_type};
-use super::{
-    AfterExpiry, AfterWait, Effect, OnMismatch, OnRepeat, OutcomeLists, Statuses, WhenAbsent,
-    WhileRunning,
+use super::declared::{
+    AFTER_WAIT, ANSWER, LEASE, ON_MISMATCH, ORIGIN_TIMEOUT, WAIT, WAIT_FOR, WHILE_RUNNING,
 };
+use super::operation::Common;
+use super::reader::{Faults, Field, Table, status, wrong_type};
+use super::{OnMismatch, OnRepeat, OutcomeLists, Statuses, WhileRunning};
 use crate::core::code::Code;
 use crate::core::time::Span;
-
-/// The longest body or reply: an isolate has 128 MB for all that it does at one time.
-pub(super) const MOST_BYTES: usize = 16 << 20;
-
-pub(super) fn when_absent(table: &Table<'_>, faults: &mut Faults) -> Option<WhenAbsent> {
-    let built = [("refuse", WhenAbsent::Refuse), ("pass", WhenAbsent::Pass)];
-    table
-        .choice("when_absent", &built, &[], faults)
-        .or(WhenAbsent::Refuse)
-}
-
-pub(super) fn on_repeat(table: &Table<'_>, faults: &mut Faults) -> Option<OnRepeat> {
-    let built = [
-        ("replay", OnRepeat::Replay),
-        ("refuse", OnRepeat::Refuse),
-        ("acknowledge", OnRepeat::Acknowledge),
-    ];
-    table
-        .choice("on_repeat", &built, &[], faults)
-        .or(OnRepeat::Replay)
-}
 
 pub(super) fn on_mismatch(
     table: &Table<'_>,
     on_repeat: Option<OnRepeat>,
     faults: &mut Faults,
 ) -> Option<OnMismatch> {
-    let built = [
-        ("refuse", OnMismatch::Refuse),
-        ("replay", OnMismatch::Replay),
-        ("separate", OnMismatch::Separate),
-        ("ignore", OnMismatch::Ignore),
-    ];
-    let on_mismatch = table
-        .choice("on_mismatch", &built, &[], faults)
-        .or(OnMismatch::Refuse);
+    let on_mismatch = ON_MISMATCH.take(table, faults);
     if on_mismatch == Some(OnMismatch::Ignore) && on_repeat == Some(OnRepeat::Replay) {
         faults.add(
             table.path("on_mismatch"),
@@ -61,47 +32,33 @@ pub(super) fn on_mismatch(
 
 pub(super) fn while_running(table: &Table<'_>, faults: &mut Faults) -> Option<WhileRunning> {
     const NAME: &str = "while_running";
-    const NAMES: Names<'_> = Names {
-        built: &["answer", "for", "then"],
-        planned: &[],
-    };
-    const WAIT: WhileRunning = WhileRunning::Wait {
-        for_: Span::seconds(10),
-        then: AfterWait::Pending,
-    };
-    let answers = [
-        ("wait", WAIT),
-        ("pending", WhileRunning::Pending),
-        ("conflict", WhileRunning::Conflict),
-    ];
     match table.get(NAME) {
         None => return Some(WAIT),
-        Some(Value::String(_)) => return table.choice(NAME, &answers, &[], faults).or(WAIT),
+        // The answer alone is short for a table that holds nothing else.
+        Some(Value::String(_)) => {
+            return table
+                .choice(NAME, ANSWER.built, ANSWER.planned, faults)
+                .or(WAIT);
+        }
         Some(Value::Object(_)) => {}
         Some(value) => {
             faults.add(table.path(NAME), wrong_type("a string or a table", value));
             return None;
         }
     }
-    let Field::Is(inner) = table.table(NAME, &NAMES, faults) else {
+    let Field::Is(inner) = table.table(NAME, &WHILE_RUNNING, faults) else {
         return None;
     };
-    let answer = inner.choice("answer", &answers, &[], faults).or(WAIT);
-    let for_ = inner.span("for", faults).or(Span::seconds(10));
-    let choices = [
-        ("pending", AfterWait::Pending),
-        ("conflict", AfterWait::Conflict),
-    ];
-    let then = inner
-        .choice("then", &choices, &[], faults)
-        .or(AfterWait::Pending);
+    let answer = ANSWER.take(&inner, faults);
+    let for_ = WAIT_FOR.take(&inner, faults);
+    let then = AFTER_WAIT.take(&inner, faults);
     match answer? {
         WhileRunning::Wait { .. } => Some(WhileRunning::Wait {
             for_: for_?,
             then: then?,
         }),
         at_once @ (WhileRunning::Pending | WhileRunning::Conflict) => {
-            for name in ["for", "then"]
+            for name in [WAIT_FOR.name, AFTER_WAIT.name]
                 .into_iter()
                 .filter(|name| inner.get(name).is_some())
             {
@@ -113,8 +70,8 @@ pub(super) fn while_running(table: &Table<'_>, faults: &mut Faults) -> Option<Wh
 }
 
 pub(super) fn deadlines(table: &Table<'_>, faults: &mut Faults) -> (Option<Span>, Option<Span>) {
-    let lease = table.span("lease", faults).or(Span::seconds(60));
-    let origin_timeout = table.span("origin_timeout", faults).or(Span::seconds(30));
+    let lease = LEASE.take(table, faults);
+    let origin_timeout = ORIGIN_TIMEOUT.take(table, faults);
     if let (Some(lease), Some(origin_timeout)) = (lease, origin_timeout)
         && lease <= origin_timeout
     {
@@ -124,26 +81,6 @@ pub(super) fn deadlines(table: &Table<'_>, faults: &mut Faults) -> (Option<Span>
         );
     }
     (lease, origin_timeout)
-}
-
-pub(super) fn after_expiry(table: &Table<'_>, faults: &mut Faults) -> Option<AfterExpiry> {
-    let built = [
-        ("refuse", AfterExpiry::Refuse),
-        ("execute", AfterExpiry::Execute),
-    ];
-    table
-        .choice("after_expiry", &built, &[], faults)
-        .or(AfterExpiry::Refuse)
-}
-
-pub(super) fn effect(table: &Table<'_>, faults: &mut Faults) -> Option<Effect> {
-    let effects = [
-        ("at_most_once", Effect::AtMostOnce),
-        ("at_least_once", Effect::AtLeastOnce),
-    ];
-    table
-        .choice("effect", &effects, &[], faults)
-        .or(Effect::AtMostOnce)
 }
 
 pub(super) fn outcomes(table: &Table<'_>, faults: &mut Faults) -> Option<OutcomeLists> {
@@ -201,10 +138,6 @@ pub(super) fn operation_statuses(
 /// Reads a `statuses` table, of an operation or of the whole policy.
 pub(super) fn statuses(table: &Table<'_>, faults: &mut Faults) -> Option<Vec<(Code, u16)>> {
     let names = Code::ALL.map(Code::wire);
-    let names = Names {
-        built: &names,
-        planned: &[],
-    };
     let inner = match table.table("statuses", &names, faults) {
         Field::Absent => return Some(Vec::new()),
         Field::Faulty => return None,

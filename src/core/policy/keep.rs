@@ -3,25 +3,88 @@
 //! Owns its spelling and its defaults; what is done with it is `core::reply`'s and the shell's.
 //! Where no reply is ever replayed, none is kept unless the policy says so.
 
-use super::reader::{Faults, Field, Names, Table, quote, string};
-use super::{Keep, KeepReply, OnRepeat, fields::MOST_BYTES, values};
+use super::declare::{Choice, Decl, Duration, Flag, Size, field};
+#[cfg(feature = "cli")]
+use super::declare::{Kind, forms};
+use super::declared::MOST_BYTES;
+use super::reader::{Faults, Field, Table, quote, string};
+use super::{Keep, KeepReply, OnRepeat, values};
 use crate::core::command::Pointer;
 use crate::core::time::Span;
 
-const NAMES: Names<'_> = Names {
+const REPLY: Choice<KeepReply> = Choice {
+    name: "reply",
     built: &[
-        "reply",
-        "for",
-        "tombstone",
-        "max_reply",
-        "fields",
-        "headers",
-        "encrypt",
+        ("full", KeepReply::Full),
+        ("reference", KeepReply::Reference),
+        ("none", KeepReply::None),
     ],
     planned: &[],
+    // It depends on what repeats get.
+    default: None,
 };
 
-const DAY: Span = Span::seconds(86_400);
+const FOR: Duration = Duration {
+    name: "for",
+    default: Span::seconds(DAY),
+};
+
+const TOMBSTONE: Duration = Duration {
+    name: "tombstone",
+    default: Span::seconds(DAY.saturating_mul(30)),
+};
+
+const MAX_REPLY: Size = Size {
+    name: "max_reply",
+    default: 4 << 20,
+    most: MOST_BYTES,
+};
+
+const ENCRYPT: Flag = Flag {
+    name: "encrypt",
+    default: false,
+};
+
+const DAY: u64 = 86_400;
+
+/// The fields of `keep`.
+pub(super) static FIELDS: &[Decl] = &[
+    field!(
+        REPLY.name,
+        Kind::Words(&REPLY),
+        "How much is kept: full under on_repeat = \"replay\", else none, if nothing is written."
+    ),
+    field!(
+        FOR.name,
+        FOR.kind(),
+        "How long the reply can be replayed, from completion."
+    ),
+    field!(
+        TOMBSTONE.name,
+        TOMBSTONE.kind(),
+        "How long the key is remembered, from completion; at least as long as for."
+    ),
+    field!(
+        MAX_REPLY.name,
+        MAX_REPLY.kind(),
+        "The longest body that is kept; a longer one is passed on and cannot be replayed."
+    ),
+    field!(
+        "fields",
+        Kind::List(0, &Kind::Text(forms::POINTER)),
+        "The members of a JSON body that are kept; with reply = \"reference\" only."
+    ),
+    field!(
+        "headers",
+        Kind::List(0, &Kind::Text(forms::HEADER)),
+        "Further headers of the answer that are kept and replayed."
+    ),
+    field!(
+        ENCRYPT.name,
+        ENCRYPT.kind(),
+        "Whether what is kept is encrypted with the secret ONCEGATE_RECORD_SECRET."
+    ),
+];
 
 /// Reads `keep`.
 pub(super) fn read(
@@ -30,27 +93,18 @@ pub(super) fn read(
     faults: &mut Faults,
 ) -> Option<Keep> {
     let defaults = defaults(on_repeat);
-    let inner = match table.table("keep", &NAMES, faults) {
+    let inner = match table.table("keep", &FIELDS, faults) {
         Field::Absent => return Some(defaults),
         Field::Faulty => return None,
         Field::Is(inner) => inner,
     };
-    let replies = [
-        ("full", KeepReply::Full),
-        ("reference", KeepReply::Reference),
-        ("none", KeepReply::None),
-    ];
-    let reply = inner
-        .choice("reply", &replies, &[], faults)
-        .or(defaults.reply);
-    let for_ = inner.span("for", faults).or(defaults.for_);
-    let tombstone = inner.span("tombstone", faults).or(defaults.tombstone);
-    let max_reply = inner
-        .size("max_reply", MOST_BYTES, faults)
-        .or(defaults.max_reply);
+    let reply = REPLY.read(&inner, faults).or(defaults.reply);
+    let for_ = FOR.take(&inner, faults);
+    let tombstone = TOMBSTONE.take(&inner, faults);
+    let max_reply = MAX_REPLY.take(&inner, faults);
     let fields = list(&inner, "fields", member_path, faults);
     let headers = list(&inner, "headers", kept_header, faults);
-    let encrypt = inner.flag("encrypt", faults).or(false);
+    let encrypt = ENCRYPT.take(&inner, faults);
     if let (Some(for_), Some(tombstone)) = (for_, tombstone)
         && tombstone < for_
     {
@@ -82,12 +136,12 @@ fn defaults(on_repeat: Option<OnRepeat>) -> Keep {
             Some(OnRepeat::Acknowledge | OnRepeat::Refuse) => KeepReply::None,
             Some(OnRepeat::Replay) | None => KeepReply::Full,
         },
-        for_: DAY,
-        tombstone: Span(DAY.0.saturating_mul(30)),
-        max_reply: 4 << 20,
+        for_: FOR.default,
+        tombstone: TOMBSTONE.default,
+        max_reply: MAX_REPLY.default,
         fields: Vec::new(),
         headers: Vec::new(),
-        encrypt: false,
+        encrypt: ENCRYPT.default,
     }
 }
 

@@ -4,6 +4,8 @@
 //! way to one, it reports every fault at once, and it refuses by name what this version does not
 //! build yet. It never guesses a default for something that was written wrongly.
 
+mod declare;
+mod declared;
 mod fields;
 mod keep;
 mod operation;
@@ -11,6 +13,7 @@ pub mod parse;
 mod reader;
 mod recipe;
 mod recovery;
+mod recovery_fields;
 pub mod route;
 mod spelling;
 mod statuses;
@@ -18,6 +21,10 @@ mod target;
 mod values;
 pub mod warnings;
 
+pub use declare::Decl;
+#[cfg(feature = "cli")]
+pub use declare::{About, Form, Kind, Words};
+pub use declared::{GLOBALS, OPERATION};
 pub use reader::PolicyError;
 pub use route::{Found, Params, Route};
 pub use statuses::Statuses;

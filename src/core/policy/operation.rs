@@ -6,46 +6,13 @@
 
 use serde_json::Value;
 
-use super::reader::{Faults, Field, Names, Table, quote, string, wrong_type};
+use super::declared::{AFTER_EXPIRY, EFFECT, MAX_BODY, ON_REPEAT, OPERATION, STREAM, WHEN_ABSENT};
+use super::reader::{Faults, Field, Table, quote, string, wrong_type};
 use super::{
     KeyPart, Operation, Preset, Principal, Route, ScopePart, fields, keep, recipe, recovery, values,
 };
 use crate::core::code::Code;
 use crate::core::command::Recipe;
-
-const NAMES: Names<'_> = Names {
-    built: &[
-        "name",
-        "match",
-        "principal",
-        "scope",
-        "key",
-        "when_absent",
-        "on_mismatch",
-        "on_repeat",
-        "while_running",
-        "effect",
-        "lease",
-        "origin_timeout",
-        "max_body",
-        "keep",
-        "stream",
-        "after_expiry",
-        "recovery",
-        "command",
-        "final",
-        "retryable",
-        "ambiguous",
-        "statuses",
-    ],
-    planned: &[
-        "authorize_replay",
-        "principal_trusted",
-        "acknowledge",
-        "limit",
-        "placement",
-    ],
-};
 
 /// What the whole policy says about every operation.
 pub(super) struct Common {
@@ -70,7 +37,7 @@ pub(super) fn read(value: &Value, path: &str, common: &Common, faults: &mut Faul
         path: path.to_owned(),
         ..Draft::default()
     };
-    let Some(table) = Table::open(value, path, &NAMES, faults) else {
+    let Some(table) = Table::open(value, path, &OPERATION, faults) else {
         return draft;
     };
     draft.name = table.text("name", faults, name).required(
@@ -98,18 +65,16 @@ fn whole(
     let scope = scope(table, principal, faults);
     let key = key(table, faults);
     check_parameters(table, draft, scope.as_deref(), key.as_deref(), faults);
-    let when_absent = fields::when_absent(table, faults);
-    let on_repeat = fields::on_repeat(table, faults);
+    let when_absent = WHEN_ABSENT.take(table, faults);
+    let on_repeat = ON_REPEAT.take(table, faults);
     let on_mismatch = fields::on_mismatch(table, on_repeat, faults);
     let while_running = fields::while_running(table, faults);
     let (lease, origin_timeout) = fields::deadlines(table, faults);
-    let max_body = table
-        .size("max_body", fields::MOST_BYTES, faults)
-        .or(1 << 20);
+    let max_body = MAX_BODY.take(table, faults);
     let keep = keep::read(table, on_repeat, faults);
-    let stream = table.flag("stream", faults).or(false);
-    let after_expiry = fields::after_expiry(table, faults);
-    let effect = fields::effect(table, faults);
+    let stream = STREAM.take(table, faults);
+    let after_expiry = AFTER_EXPIRY.take(table, faults);
+    let effect = EFFECT.take(table, faults);
     let recovery = recovery::read(table, effect, lease, draft.routes.as_deref(), faults);
     let recipe = recipe::read(table, faults);
     check_headers(table, key.as_deref(), recipe.as_ref(), faults);

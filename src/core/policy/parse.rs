@@ -7,8 +7,9 @@
 
 use serde_json::Value;
 
+use super::declared::{self, PRESET, UNMATCHED};
 use super::operation::{self, Common, Draft};
-use super::reader::{Faults, Field, Names, Table, quote, wrong_type};
+use super::reader::{Faults, Field, Table, quote, wrong_type};
 use super::{
     Guarded, OnRepeat, Origin, Policy, PolicyError, Preset, Route, Statuses, Unmatched, fields,
     values,
@@ -47,11 +48,6 @@ pub const GLOBALS: &str = "ONCEGATE";
 pub const OPERATION: &str = "ONCEGATE_OP_";
 /// The most bytes that a variable of a Worker may have.
 const MOST_BYTES: usize = 5_000;
-
-const NAMES: Names<'_> = Names {
-    built: &["origin", "preset", "unmatched", "statuses", "operations"],
-    planned: &["jwt", "cors", "server_timing"],
-};
 
 /// Whether a variable or binding of a Worker belongs to the policy, or was meant to.
 ///
@@ -132,7 +128,7 @@ fn read_globals(globals: Option<Value>, found: &mut Found, faults: &mut Faults) 
         found.readable = false;
         return common;
     };
-    let Some(table) = Table::open(&value, "", &NAMES, faults) else {
+    let Some(table) = Table::open(&value, "", &declared::GLOBALS, faults) else {
         return common;
     };
     found.origin = table.text("origin", faults, values::origin).required(
@@ -140,18 +136,8 @@ fn read_globals(globals: Option<Value>, found: &mut Found, faults: &mut Faults) 
         "\"https://...\" or \"service:BINDING\"",
         faults,
     );
-    let presets = [
-        ("default", Preset::Default),
-        ("ietf", Preset::Ietf),
-        ("stripe", Preset::Stripe),
-    ];
-    let preset = table
-        .choice("preset", &presets, &[], faults)
-        .or(Preset::Default);
-    let unmatched = [("pass", Unmatched::Pass), ("refuse", Unmatched::Refuse)];
-    found.unmatched = table
-        .choice("unmatched", &unmatched, &[], faults)
-        .or(Unmatched::Pass);
+    let preset = PRESET.take(&table, faults);
+    found.unmatched = UNMATCHED.take(&table, faults);
     common.preset = preset.unwrap_or(Preset::Default);
     common.statuses = fields::statuses(&table, faults).unwrap_or_default();
     let items = match table.list("operations", faults) {
@@ -170,8 +156,7 @@ fn read_globals(globals: Option<Value>, found: &mut Found, faults: &mut Faults) 
     }
     // A name of nobody may be a misspelt `operations`.
     let stray = |(name, value): (&str, &Value)| {
-        !NAMES.built.contains(&name)
-            && !NAMES.planned.contains(&name)
+        !declared::GLOBALS.iter().any(|field| field.name == name)
             && (value.is_array() || value.is_object())
     };
     found.readable &= !table.names().any(stray);

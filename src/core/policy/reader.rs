@@ -9,6 +9,7 @@ use std::fmt;
 
 use serde_json::{Map, Value};
 
+use super::declare::Known;
 use super::spelling::nearest;
 use crate::core::time::Span;
 
@@ -96,13 +97,6 @@ impl<T> Field<T> {
     }
 }
 
-/// The names that a table may hold.
-pub(super) struct Names<'n> {
-    pub(super) built: &'n [&'n str],
-    /// Names of the design that a later version reads.
-    pub(super) planned: &'n [&'n str],
-}
-
 /// A table and where it is.
 pub(super) struct Table<'a> {
     path: String,
@@ -114,7 +108,7 @@ impl<'a> Table<'a> {
     pub(super) fn open(
         value: &'a Value,
         path: &str,
-        names: &Names<'_>,
+        names: &dyn Known,
         faults: &mut Faults,
     ) -> Option<Self> {
         let Value::Object(fields) = value else {
@@ -125,11 +119,12 @@ impl<'a> Table<'a> {
             path: path.to_owned(),
             fields,
         };
+        let built = names.built();
         for name in fields.keys().map(String::as_str) {
-            if names.planned.contains(&name) {
+            if names.is_planned(name) {
                 faults.add(table.path(name), "is not built in this version");
-            } else if !names.built.contains(&name) {
-                faults.add(table.path(&short(name)), unknown(name, names.built));
+            } else if !built.contains(&name) {
+                faults.add(table.path(&short(name)), unknown(name, &built));
             }
         }
         Some(table)
@@ -154,7 +149,7 @@ impl<'a> Table<'a> {
             .map(|(name, value)| (name.as_str(), value))
     }
 
-    pub(super) fn table(&self, name: &str, names: &Names<'_>, faults: &mut Faults) -> Field<Self> {
+    pub(super) fn table(&self, name: &str, names: &dyn Known, faults: &mut Faults) -> Field<Self> {
         self.get(name).map_or(Field::Absent, |value| {
             Field::of(Self::open(value, &self.path(name), names, faults))
         })

@@ -5,32 +5,138 @@
 
 use serde_json::Value;
 
-use super::reader::{Faults, Field, Names, Table, no_choice, quote, string, wrong_type};
+use super::declare::{Choice, Decl, Flag, Known, field};
+#[cfg(feature = "cli")]
+use super::declare::{Kind, forms};
+use super::reader::{Faults, Field, Table, quote, string, wrong_type};
 use crate::core::command::{
     JsonText, Pointer, Precision, QueryRule, Recipe, WhenMalformed, may_be_semantic,
 };
 
-const NAMES: Names<'_> = Names {
+const TARGET: Flag = Flag {
+    name: "target",
+    default: true,
+};
+
+const WHEN_MALFORMED: Choice<WhenMalformed> = Choice {
+    name: "when_malformed",
     built: &[
-        "version",
-        "query",
-        "target",
-        "headers",
-        "ignore",
-        "decimals",
-        "casefold",
-        "defaults",
-        "timestamps",
-        "echo",
-        "when_malformed",
-        "earlier",
+        ("refuse", WhenMalformed::Refuse),
+        ("bytes", WhenMalformed::Bytes),
     ],
     planned: &[],
+    default: Some(WhenMalformed::Refuse),
 };
+
+const QUERY: Choice<Query> = Choice {
+    name: "query",
+    built: &[("all", Query::All), ("none", Query::None)],
+    planned: &[],
+    default: Some(Query::All),
+};
+
+/// The rules for the query that are words.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Query {
+    All,
+    None,
+}
+
+const PRECISIONS: Choice<Precision> = Choice {
+    name: "timestamps",
+    built: &[
+        ("second", Precision::Second),
+        ("millisecond", Precision::Millisecond),
+        ("microsecond", Precision::Microsecond),
+        ("nanosecond", Precision::Nanosecond),
+    ],
+    planned: &[],
+    default: None,
+};
+
+/// The fields of `command`.
+pub(super) static FIELDS: &[Decl] = &[
+    field!(
+        "version",
+        Kind::Default("1", &Kind::Number(1, Some(u32::MAX as u64))),
+        "The version of this recipe: change it with any other field of this table."
+    ),
+    field!(
+        QUERY.name,
+        Kind::Either(&[Kind::Words(&QUERY), Kind::List(0, &Kind::Text(forms::ANY)),]),
+        "Which parameters of the query count: all, none or those with these names."
+    ),
+    field!(
+        TARGET.name,
+        TARGET.kind(),
+        "Whether method and path count; false for one operation with several paths."
+    ),
+    field!(
+        "headers",
+        Kind::List(0, &Kind::Text(forms::HEADER)),
+        "Request headers that are part of the command."
+    ),
+    field!("ignore", POINTERS, "Values of the body that do not count."),
+    field!(
+        "decimals",
+        POINTERS,
+        "Strings that hold a number and are compared as one."
+    ),
+    field!(
+        "casefold",
+        POINTERS,
+        "Strings whose ASCII letters are compared without case."
+    ),
+    field!(
+        "defaults",
+        Kind::Map(forms::POINTER, &Kind::Anything),
+        "Values that mean the same whether they are there or not."
+    ),
+    field!(
+        PRECISIONS.name,
+        Kind::Map(forms::POINTER, &Kind::Words(&PRECISIONS)),
+        "Strings that hold an RFC 3339 time, compared as a point in time of this precision."
+    ),
+    field!(
+        "echo",
+        POINTERS,
+        "Values that do not count and that a replayed reply takes from the retry."
+    ),
+    field!(
+        WHEN_MALFORMED.name,
+        Kind::Words(&WHEN_MALFORMED),
+        "What a body is that is not what its media type says."
+    ),
+    field!(
+        EARLIER,
+        Kind::List(0, &Kind::TableBut(|| FIELDS, EARLIER, "version")),
+        "The recipes of earlier versions, by which records of their time are judged."
+    ),
+];
+
+const EARLIER: &str = "earlier";
+
+#[cfg(feature = "cli")]
+const POINTERS: Kind = Kind::List(0, &Kind::Text(forms::POINTER));
+
+/// The fields of an earlier recipe: those of the current one, without earlier ones.
+struct WithoutEarlier;
+
+impl Known for WithoutEarlier {
+    fn built(&self) -> Vec<&str> {
+        let mut names = FIELDS.built();
+        names.retain(|name| *name != EARLIER);
+        names
+    }
+
+    fn is_planned(&self, name: &str) -> bool {
+        FIELDS.is_planned(name)
+    }
+}
 
 /// Reads the recipe of an operation with all its earlier versions.
 pub(super) fn read(table: &Table<'_>, faults: &mut Faults) -> Option<Recipe> {
-    let inner = match table.table("command", &NAMES, faults) {
+    let inner = match table.table("command", &FIELDS, faults) {
         Field::Absent => return Some(Recipe::default()),
         Field::Faulty => return None,
         Field::Is(inner) => inner,
@@ -45,22 +151,12 @@ pub(super) fn read(table: &Table<'_>, faults: &mut Faults) -> Option<Recipe> {
 }
 
 fn earlier(table: &Table<'_>, current: Option<u32>, faults: &mut Faults) -> Option<Vec<Recipe>> {
-    let names: Vec<&str> = NAMES
-        .built
-        .iter()
-        .copied()
-        .filter(|name| *name != "earlier")
-        .collect();
-    let names = Names {
-        built: &names,
-        planned: NAMES.planned,
-    };
-    let items = table.list("earlier", faults).or(&[])?;
+    let items = table.list(EARLIER, faults).or(&[])?;
     let mut versions: Vec<u32> = current.into_iter().collect();
     let mut recipes = Vec::new();
     for (n, value) in items.iter().enumerate() {
-        let path = format!("{}[{n}]", table.path("earlier"));
-        let Some(inner) = Table::open(value, &path, &names, faults) else {
+        let path = format!("{}[{n}]", table.path(EARLIER));
+        let Some(inner) = Table::open(value, &path, &WithoutEarlier, faults) else {
             continue;
         };
         let path = inner.path("version");
@@ -94,7 +190,7 @@ fn version(table: &Table<'_>, faults: &mut Faults) -> Field<u32> {
 /// Reads everything but the versions.
 fn options(table: &Table<'_>, version: Option<u32>, faults: &mut Faults) -> Option<Recipe> {
     let query = query(table, faults);
-    let target = table.flag("target", faults).or(true);
+    let target = TARGET.take(table, faults);
     let headers = strings(table, "headers", faults, header);
     let [ignore, decimals, casefold, echo] = ["ignore", "decimals", "casefold", "echo"]
         .map(|name| strings(table, name, faults, pointer));
@@ -102,14 +198,8 @@ fn options(table: &Table<'_>, version: Option<u32>, faults: &mut Faults) -> Opti
         let text = JsonText::parse(&value.to_string());
         faults.check(path, text.map_err(|malformed| malformed.detail))
     });
-    let timestamps = places(table, "timestamps", faults, precision);
-    let malformed = [
-        ("refuse", WhenMalformed::Refuse),
-        ("bytes", WhenMalformed::Bytes),
-    ];
-    let when_malformed = table
-        .choice("when_malformed", &malformed, &[], faults)
-        .or(WhenMalformed::Refuse);
+    let timestamps = places(table, PRECISIONS.name, faults, precision);
+    let when_malformed = WHEN_MALFORMED.take(table, faults);
     Some(Recipe {
         version: version?,
         query: query?,
@@ -127,22 +217,20 @@ fn options(table: &Table<'_>, version: Option<u32>, faults: &mut Faults) -> Opti
 }
 
 fn query(table: &Table<'_>, faults: &mut Faults) -> Option<QueryRule> {
-    let path = table.path("query");
-    match table.get("query") {
+    let path = table.path(QUERY.name);
+    match table.get(QUERY.name) {
         None => Some(QueryRule::All),
         Some(Value::Array(_)) => {
-            strings(table, "query", faults, |text| Ok(text.to_owned())).map(QueryRule::Names)
+            strings(table, QUERY.name, faults, |text| Ok(text.to_owned())).map(QueryRule::Names)
         }
         Some(Value::String(text)) => {
-            let rule = match text.as_str() {
-                "all" => Ok(QueryRule::All),
-                "none" => Ok(QueryRule::None),
-                _ => Err(format!(
-                    "{}, or a list of names",
-                    no_choice(text, &["all", "none"], false)
-                )),
-            };
-            faults.check(&path, rule)
+            let rule = QUERY.built.iter().find(|(word, _)| word == text);
+            let rule = rule.map(|(_, rule)| match rule {
+                Query::All => QueryRule::All,
+                Query::None => QueryRule::None,
+            });
+            let fault = || format!("{}, or a list of names", QUERY.fault(text));
+            faults.check(&path, rule.ok_or_else(fault))
         }
         Some(value) => {
             faults.add(
@@ -171,16 +259,10 @@ fn pointer(text: &str) -> Result<Pointer, String> {
 }
 
 fn precision(value: &Value, path: &str, faults: &mut Faults) -> Option<Precision> {
-    const WORDS: [&str; 4] = ["second", "millisecond", "microsecond", "nanosecond"];
     let text = string(value, path, faults)?;
-    let precision = match text {
-        "second" => Ok(Precision::Second),
-        "millisecond" => Ok(Precision::Millisecond),
-        "microsecond" => Ok(Precision::Microsecond),
-        "nanosecond" => Ok(Precision::Nanosecond),
-        _ => Err(no_choice(text, &WORDS, false)),
-    };
-    faults.check(path, precision)
+    let found = PRECISIONS.built.iter().find(|(word, _)| *word == text);
+    let precision = found.map(|(_, precision)| *precision);
+    faults.check(path, precision.ok_or_else(|| PRECISIONS.fault(text)))
 }
 
 /// Reads a list of strings, each made something of.

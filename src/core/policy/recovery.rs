@@ -6,33 +6,13 @@
 
 use serde_json::Value;
 
-use super::reader::{Faults, Field, Names, Table, quote, status, wrong_type};
+use super::declare::Known;
+use super::reader::{Faults, Field, Table, quote, status, wrong_type};
+use super::recovery_fields::{ESCALATE_AFTER, FIELDS, RULE, RULING, THEN, Then, UNSCOPED};
 use super::{Effect, Recovery, Route};
 use crate::core::command::Pointer;
-use crate::core::recovery::{Placeholder, Reconcile, Rule, Ruling, Template, Test};
+use crate::core::recovery::{Placeholder, Reconcile, Rule, Template, Test};
 use crate::core::time::Span;
-
-const NAMES: Names<'_> = Names {
-    built: &[
-        "then",
-        "probe",
-        "probe_unscoped",
-        "confirm",
-        "settle_after",
-        "schedule",
-        "escalate_after",
-        "verdicts",
-        "reply_pointer",
-        "reply_status",
-        "failed_status",
-    ],
-    planned: &[],
-};
-
-const RULE: Names<'_> = Names {
-    built: &["status", "pointer", "equals", "one_of", "length", "verdict"],
-    planned: &[],
-};
 
 /// The pauses before the probes where the policy names none.
 const SCHEDULE: [Span; 5] = [
@@ -42,13 +22,6 @@ const SCHEDULE: [Span; 5] = [
     Span::seconds(60),
     Span::seconds(300),
 ];
-
-#[derive(Clone, Copy, Eq, PartialEq)]
-enum Then {
-    Hold,
-    Reconcile,
-    Rerun,
-}
 
 /// Reads `recovery`, whose default is all that `effect` decides.
 pub(super) fn read(
@@ -62,24 +35,19 @@ pub(super) fn read(
         Effect::AtMostOnce => Then::Hold,
         Effect::AtLeastOnce => Then::Rerun,
     });
-    let inner = match table.table("recovery", &NAMES, faults) {
+    let inner = match table.table("recovery", &FIELDS, faults) {
         Field::Absent => return default.map(plain),
         Field::Faulty => return None,
         Field::Is(inner) => inner,
     };
-    let choices = [
-        ("hold", Then::Hold),
-        ("reconcile", Then::Reconcile),
-        ("rerun", Then::Rerun),
-    ];
-    let then = inner.choice("then", &choices, &[], faults).or(default?)?;
+    let then = THEN.read(&inner, faults).or(default?)?;
     if then == Then::Reconcile {
         return reconcile(&inner, lease, routes, faults)
             .map(|reconcile| Recovery::Reconcile(Box::new(reconcile)));
     }
     for (name, _) in inner
         .names()
-        .filter(|(name, _)| *name != "then" && NAMES.built.contains(name))
+        .filter(|(name, _)| *name != THEN.name && FIELDS.built().contains(name))
     {
         faults.add(
             inner.path(name),
@@ -102,7 +70,7 @@ fn reconcile(
     routes: Option<&[Route]>,
     faults: &mut Faults,
 ) -> Option<Reconcile> {
-    let unscoped = table.flag("probe_unscoped", faults).or(false);
+    let unscoped = UNSCOPED.take(table, faults);
     let write = "a question to the origin: \"GET /v1/payments?reference={reference}\"";
     let probe = table
         .text("probe", faults, probe)
@@ -115,9 +83,7 @@ fn reconcile(
         .span("settle_after", faults)
         .or(lease.unwrap_or(Span(0)));
     let schedule = schedule(table, faults);
-    let escalate_after = table
-        .span("escalate_after", faults)
-        .or(Span::seconds(3_600));
+    let escalate_after = ESCALATE_AFTER.take(table, faults);
     let verdicts = verdicts(table, faults);
     let reply_pointer = table.text("reply_pointer", faults, pointer).optional();
     let reply_status = chosen_status(table, "reply_status", 200, 200..=299, faults);
@@ -258,18 +224,10 @@ fn rule(table: &Table<'_>, faults: &mut Faults) -> Option<Rule> {
         let message = "must be written: the place that equals, one_of or length is about";
         faults.add(table.path("pointer"), message);
     }
-    let rulings = [
-        ("applied", Ruling::Applied),
-        ("not_applied", Ruling::NotApplied),
-        ("failed", Ruling::Failed),
-        ("pending", Ruling::Pending),
-    ];
     let write = "\"applied\", \"not_applied\", \"failed\" or \"pending\"";
-    let ruling = table.choice("verdict", &rulings, &[], faults).required(
-        table.path("verdict"),
-        write,
-        faults,
-    );
+    let ruling = RULING
+        .read(table, faults)
+        .required(table.path(RULING.name), write, faults);
     Some(Rule {
         statuses: statuses?,
         pointer: pointer?,
