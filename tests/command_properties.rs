@@ -1,4 +1,4 @@
-//! Properties of the hash: spellings never change it, any change of a value always does.
+//! Properties of the hash of JSON: spellings never change it, any change of a value always does.
 
 #![allow(
     clippy::indexing_slicing,
@@ -9,7 +9,7 @@
 
 mod reference;
 
-use oncegate::core::command::{Body, Command, JsonText, Pointer, Recipe};
+use oncegate::core::command::{Command, JsonText, Pointer, Recipe};
 use proptest::prelude::*;
 use reference::spell::Speller;
 use reference::{Rule, Value};
@@ -136,11 +136,39 @@ fn choices() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(any::<u8>(), 1..40)
 }
 
+/// A recipe and, for the reference, the same rules.
+fn with_rules(rules: Vec<(String, Rule)>) -> (Recipe, Vec<(Vec<String>, Rule)>) {
+    let mut recipe = Recipe::default();
+    let mut slow = Vec::new();
+    for (at, rule) in rules {
+        let pointer = Pointer::parse(&at).unwrap();
+        slow.push((pointer.tokens().to_vec(), rule.clone()));
+        match rule {
+            Rule::Ignore => recipe.ignore.push(pointer),
+            Rule::Casefold => recipe.casefold.push(pointer),
+            Rule::Decimal => recipe.decimals.push(pointer),
+            Rule::Default(text) => {
+                let value = JsonText::parse(&text).unwrap();
+                recipe.defaults.push((pointer, value));
+            }
+        }
+    }
+    (recipe, slow)
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: 512,
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
-    fn every_spelling_of_a_document_has_one_hash(value in values(), a in choices(), b in choices()) {
+    fn every_spelling_of_a_document_has_one_hash(
+        value in values(),
+        a in choices(),
+        b in choices(),
+    ) {
         let (a, b) = (Speller::spell(&value, a), Speller::spell(&value, b));
         prop_assert_eq!(json(&a), reference::canonical(&a));
         prop_assert_eq!(json(&a), json(&b));
@@ -150,7 +178,11 @@ proptest! {
     }
 
     #[test]
-    fn any_change_of_one_value_changes_the_hash(value in values(), place in 0_usize..64, choices in choices()) {
+    fn any_change_of_one_value_changes_the_hash(
+        value in values(),
+        place in 0_usize..64,
+        choices in choices(),
+    ) {
         let mut other = value.clone();
         if !change(&mut other, &mut { place }) {
             change(&mut other, &mut 0);
@@ -161,13 +193,18 @@ proptest! {
     }
 
     #[test]
-    fn the_reader_and_the_reference_agree_on_any_text(text in "[\\[\\]{}:,\"\\\\ eE0-9.+\\-au\u{e9}tn]{1,24}") {
+    fn the_reader_and_the_reference_agree_on_any_text(
+        text in "[\\[\\]{}:,\"\\\\ eE0-9.+\\-au\u{e9}tn]{1,24}",
+    ) {
         prop_assert_eq!(json(text.as_bytes()), reference::canonical(text.as_bytes()));
     }
 
     #[test]
     fn the_reader_and_the_reference_agree_on_damaged_documents(
-        value in values(), choices in choices(), place in any::<prop::sample::Index>(), byte in any::<u8>(),
+        value in values(),
+        choices in choices(),
+        place in any::<prop::sample::Index>(),
+        byte in any::<u8>(),
     ) {
         let mut text = Speller::spell(&value, choices);
         let place = place.index(text.len());
@@ -176,19 +213,12 @@ proptest! {
     }
 
     #[test]
-    fn rules_do_what_the_reference_does(value in values(), rules in rules(), choices in choices()) {
-        let mut recipe = Recipe::default();
-        let mut slow = Vec::new();
-        for (at, rule) in rules {
-            let pointer = Pointer::parse(&at).unwrap();
-            slow.push((pointer.tokens().to_vec(), rule.clone()));
-            match rule {
-                Rule::Ignore => recipe.ignore.push(pointer),
-                Rule::Casefold => recipe.casefold.push(pointer),
-                Rule::Decimal => recipe.decimals.push(pointer),
-                Rule::Default(text) => recipe.defaults.push((pointer, JsonText::parse(&text).unwrap())),
-            }
-        }
+    fn rules_do_what_the_reference_does(
+        value in values(),
+        rules in rules(),
+        choices in choices(),
+    ) {
+        let (recipe, slow) = with_rules(rules);
         let wrapped = Value::Object(BTreeMap::from([
             (b"id".to_vec(), value.clone()),
             (b"b".to_vec(), Value::List(vec![value.clone(), value])),
@@ -198,90 +228,6 @@ proptest! {
         let fast = canonical(&recipe, JSON, &text).map(|text| String::from_utf8(text).unwrap());
         prop_assert_eq!(fast, reference::canonical_with(&text, &slow));
     }
-
-    #[test]
-    fn a_boundary_never_changes_the_hash_of_a_form_and_any_change_of_a_part_does(
-        parts in prop::collection::vec((texts(), prop::option::of("[a-z]{0,4}"), prop::collection::vec(any::<u8>(), 0..40)), 0..5),
-        a in "[A-Za-z0-9'()+_,./:=?-]{30}", b in "[A-Za-z0-9]{1,8}", place in any::<prop::sample::Index>(),
-    ) {
-        let (body_a, body_b) = (multipart(&parts, &a), multipart(&parts, &b));
-        let media = |boundary: &str| format!("multipart/form-data; boundary=\"{boundary}\"");
-        prop_assume!(!parts.iter().any(|(_, _, bytes)| contains(bytes, b.as_bytes())));
-        prop_assert_eq!(digest(&media(&a), &body_a), digest(&media(&b), &body_b));
-        if !parts.is_empty() {
-            let mut other = parts.clone();
-            other[place.index(parts.len())].2.push(b'!');
-            prop_assert_ne!(digest(&media(&a), &body_a), digest(&media(&a), &multipart(&other, &a)));
-        }
-    }
-
-    #[test]
-    fn the_order_across_names_never_changes_the_hash_of_a_form(
-        pairs in prop::collection::vec(("[abc%+ é]{0,3}", "[a-c&=%+é]{0,4}"), 0..8), choices in choices(),
-    ) {
-        const FORM: &str = "application/x-www-form-urlencoded";
-        let spell = |pairs: &[(String, String)], all: bool| {
-            let escape = |text: &str| -> String {
-                let plain = |byte: u8| !all && (byte == b'a' || byte == b'b');
-                text.bytes().map(|byte| if plain(byte) { char::from(byte).to_string() } else if byte == b' ' && !all { "+".into() } else { format!("%{byte:02x}") }).collect()
-            };
-            pairs.iter().map(|(name, value)| format!("{}={}", escape(name), escape(value))).collect::<Vec<_>>().join("&")
-        };
-        // Drawing the pairs name by name keeps the order within each.
-        let mut names: Vec<_> = pairs.iter().map(|(name, _)| name.clone()).collect();
-        names.sort();
-        names.dedup();
-        let mut speller = Speller { choices, at: 0, out: Vec::new() };
-        let mut queues: Vec<Vec<_>> = names.iter().map(|name| pairs.iter().filter(|pair| pair.0 == *name).cloned().collect()).collect();
-        let mut mixed = Vec::new();
-        while !queues.is_empty() {
-            let queue = speller.choose(queues.len());
-            mixed.push(queues[queue].remove(0));
-            queues.retain(|queue| !queue.is_empty());
-        }
-        prop_assert_eq!(digest(FORM, spell(&pairs, false).as_bytes()), digest(FORM, spell(&mixed, true).as_bytes()));
-        if let Some(first) = mixed.first_mut() {
-            first.1.push('z');
-            prop_assert_ne!(digest(FORM, spell(&pairs, false).as_bytes()), digest(FORM, spell(&mixed, true).as_bytes()));
-        }
-    }
-
-    #[test]
-    fn no_body_of_any_media_type_or_coding_makes_it_panic(
-        bytes in prop::collection::vec(any::<u8>(), 0..200),
-        media in prop::sample::select(vec![JSON, "application/x-www-form-urlencoded", "multipart/form-data; boundary=a", "text/plain", ";;"]),
-        coding in prop::sample::select(vec!["", "gzip", "deflate", "gzip, deflate", "br"]),
-    ) {
-        let headers = [("content-type".to_owned(), media.to_owned()), ("content-encoding".to_owned(), coding.to_owned())];
-        let command = command(&headers, &bytes);
-        if let Ok(canonical) = Recipe::default().canonical(&command) {
-            prop_assert_eq!(matches!(canonical.body, Body::Empty), bytes.is_empty() || !coding.is_empty() && canonical.media_type.is_none());
-        }
-    }
-}
-
-fn contains(bytes: &[u8], needle: &[u8]) -> bool {
-    bytes.windows(needle.len()).any(|window| window == needle)
-}
-
-fn multipart(parts: &[(String, Option<String>, Vec<u8>)], boundary: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    for (name, file, bytes) in parts {
-        let name: String = name.chars().filter(|c| !c.is_control()).collect();
-        let name = name.replace('\\', "\\\\").replace('"', "\\\"");
-        let file = file
-            .as_ref()
-            .map(|file| format!("; filename=\"{file}\""))
-            .unwrap_or_default();
-        let head = format!(
-            "--{boundary}\r\nContent-Disposition: form-data; name=\"{name}\"{file}\r\n\r\n"
-        );
-        out.extend(head.bytes());
-        out.extend(bytes);
-        out.extend(b"\r\n");
-    }
-    out.extend(format!("--{boundary}--\r\n").bytes());
-    out
 }
 
 fn rules() -> impl Strategy<Value = Vec<(String, Rule)>> {

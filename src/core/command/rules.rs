@@ -111,7 +111,7 @@ impl Rules {
                 },
             )
         }));
-        // Where two defaults meet, the first added holds: an index before `*`, in any written order.
+        // Where two defaults meet, the first added holds: an index before `*`, however written.
         let mut defaults: Vec<_> = recipe.defaults.iter().collect();
         defaults.sort_by(|(a, x), (b, y)| (b, y.as_str()).cmp(&(a, x.as_str())));
         entries.extend(defaults.into_iter().map(|(at, value)| {
