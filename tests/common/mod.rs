@@ -63,8 +63,12 @@ pub struct World {
 
 impl World {
     pub fn new(fields: Value) -> Self {
+        Self::of(operation(fields))
+    }
+
+    pub fn of(operation: &'static Operation) -> Self {
         Self {
-            operation: operation(fields),
+            operation,
             record: None,
             now: Millis(1_000_000),
             call_open: false,

@@ -113,6 +113,7 @@ impl Case<'_> {
                     call_open: *call_open,
                     probe_open: *probe_open,
                     events: *call_open,
+                    secret: true,
                 })
             }
             What::Delivered { nonce, number } => Event::Delivered {

@@ -120,6 +120,7 @@ pub(crate) fn reply(status: u16, body: &str) -> Reply {
         status,
         headers: vec![("Content-Type".to_owned(), "text/plain".to_owned())],
         body: Body::whole(body.as_bytes().to_vec()),
+        seal: None,
     }
 }
 
