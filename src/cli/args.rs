@@ -15,6 +15,7 @@ pub(super) enum Command {
     Explain(Explain),
     Help(&'static str),
     Policy(Policy),
+    Schema,
 }
 
 /// Where a policy is.
@@ -60,9 +61,10 @@ oncegate: checks the policy of an idempotency gate, and what it makes of request
 
 usage: oncegate policy [options]            check a policy and its identity lock
        oncegate explain [options] A [B]     what a request is, and whether another is its retry
+       oncegate schema                      the JSON Schema of the policy, for editors
        oncegate COMMAND --help              the options of a command
 
-Every command reads the policy from the variables of wrangler.toml.
+The policy is read from the variables of wrangler.toml.
 ";
 
 const POLICY_HELP: &str = "\
@@ -115,6 +117,7 @@ pub(super) fn parse(args: impl IntoIterator<Item = OsString>) -> Result<Command,
         Some("help") => Ok(Command::Help(HELP)),
         Some("explain") => explain(&mut parser),
         Some("policy") => policy(&mut parser),
+        Some("schema") => schema(&mut parser),
         _ => Err(Failure::new(format!(
             "no such command: {}; see oncegate --help",
             command.to_string_lossy()
@@ -143,6 +146,14 @@ fn explain(parser: &mut Parser) -> Result<Command, Failure> {
         _ => Err(Failure::new(
             "explain takes one file with a request, or two; see oncegate explain --help",
         )),
+    }
+}
+
+fn schema(parser: &mut Parser) -> Result<Command, Failure> {
+    match parser.next().map_err(usage)? {
+        None => Ok(Command::Schema),
+        Some(Arg::Long("help") | Arg::Short('h')) => Ok(Command::Help(HELP)),
+        Some(other) => Err(usage(other.unexpected())),
     }
 }
 

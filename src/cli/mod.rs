@@ -13,6 +13,7 @@ mod lock;
 mod policy;
 mod questions;
 mod request;
+mod schema;
 mod words;
 
 use std::ffi::OsString;
@@ -53,6 +54,7 @@ pub fn run(
             Ok(FINE)
         }
         args::Command::Explain(options) => explain::run(&options, out),
+        args::Command::Schema => schema::run(out),
         args::Command::Policy(options) => policy::run(&options, out),
     });
     match done {

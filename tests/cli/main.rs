@@ -11,6 +11,8 @@ mod explain;
 mod lock;
 mod pairs;
 mod policy;
+mod schema;
+mod validator;
 mod warnings;
 
 use std::path::PathBuf;
