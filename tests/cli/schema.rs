@@ -304,10 +304,9 @@ fn walk(schema: &Value, visit: &mut impl FnMut(&str, &Map<String, Value>)) {
                 visit(name, field.as_object().expect("a schema"));
             }
         }
-        match member {
-            Value::Array(items) => items.iter().for_each(|item| walk(item, visit)),
-            member => walk(member, visit),
-        }
+        let items = member.as_array().map_or(&[][..], Vec::as_slice);
+        items.iter().for_each(|item| walk(item, visit));
+        walk(member, visit);
     }
 }
 

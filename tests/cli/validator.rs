@@ -90,13 +90,10 @@ impl<'s> Validator<'s> {
                     match (keyword, rules_of(schema, name)) {
                         ("properties", (Some(rule), _)) => below(rule, member)?,
                         ("patternProperties", (_, Some(rule))) => below(rule, member)?,
-                        ("additionalProperties", (None, None)) => match rule {
-                            Value::Bool(allowed) if !allowed => {
-                                return Err(format!("unknown name {name}"));
-                            }
-                            Value::Bool(_) => {}
-                            rule => below(rule, member)?,
-                        },
+                        ("additionalProperties", (None, None)) if rule == false => {
+                            return Err(format!("unknown name {name}"));
+                        }
+                        ("additionalProperties", (None, None)) => below(rule, member)?,
                         _ => {}
                     }
                 }
