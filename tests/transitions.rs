@@ -595,3 +595,32 @@ fn the_retry_hint_shrinks_with_the_time_left_and_is_never_zero() {
         "{hints:?}"
     );
 }
+
+#[test]
+fn only_what_is_settled_can_be_purged_and_the_key_is_still_remembered() {
+    for (past, after, answer) in [
+        ("completed", "expired", "409 expired key_expired"),
+        ("failed", "expired", "409 expired key_expired"),
+        ("running", "in_progress", "wait 10s"),
+        ("unknown", "unknown", "202 unknown"),
+        ("retryable", "failed_retryable", "forward 2"),
+    ] {
+        let mut world = world(&json!({}), past);
+        let nonce = world.fence().nonce;
+        let reason = "asked to by the customer";
+        let step = world.apply(Event::Purged { nonce, reason });
+        assert_eq!(world.state(), after, "{past}");
+        assert_eq!(step.save, after == "expired", "{past}");
+        if step.save {
+            let record = world.record.as_ref().unwrap();
+            assert_eq!(record.bodies().count(), 0, "{past}");
+            assert!(record.journal.last().unwrap().what.contains(reason));
+        }
+        let step = world.arrive(SAME);
+        assert_eq!(world.words(&step), answer, "{past}");
+    }
+    let mut other = world(&json!({}), "completed");
+    let nonce = Nonce(0xdead);
+    other.apply(Event::Purged { nonce, reason: "x" });
+    assert_eq!(other.state(), "completed", "another life");
+}

@@ -32,6 +32,13 @@ pub struct Envelope {
 pub enum Ask {
     /// To see to it that the command is done once.
     Command(Box<Request>),
+    /// To forget what is kept of a settled reply, and why; an operator asks.
+    Purge {
+        /// The life.
+        nonce: Nonce,
+        /// What goes into the journal.
+        reason: String,
+    },
     /// How far the operation is; of one life only, where that is named.
     Status(Option<Nonce>),
 }

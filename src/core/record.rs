@@ -202,6 +202,25 @@ impl State {
         }
     }
 
+    /// The tombstone of a settled state; any other stays what it is.
+    #[must_use]
+    pub fn without_reply(&self) -> Self {
+        match self {
+            Self::Completed(settled) => Self::Expired {
+                outcome: Outcome::Completed,
+                forget_at: settled.forget_at,
+            },
+            Self::FailedReplayable(settled) => Self::Expired {
+                outcome: Outcome::Failed,
+                forget_at: settled.forget_at,
+            },
+            Self::Expired { .. }
+            | Self::FailedRetryable { .. }
+            | Self::InProgress { .. }
+            | Self::Unknown { .. } => self.clone(),
+        }
+    }
+
     /// When the state ends by its own time; nothing where only evidence can end it.
     #[must_use]
     pub fn ends_at(&self) -> Option<Millis> {

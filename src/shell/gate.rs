@@ -98,6 +98,7 @@ impl DurableObject for Gate {
                     .command(operation, &envelope, request, body)
                     .await
             }
+            Ask::Purge { nonce, reason } => self.object.purge(&envelope, *nonce, reason),
             Ask::Status(nonce) => self.object.status(&envelope, *nonce),
         }
     }
@@ -335,35 +336,6 @@ impl Object {
         }
     }
 
-    fn status(
-        self: &Rc<Self>,
-        envelope: &Envelope,
-        nonce: Option<Nonce>,
-    ) -> worker::Result<Response> {
-        let record = match self.look(nonce) {
-            Ok(record) => record,
-            Err(fault) => {
-                log::fault(&fault);
-                return unavailable("the record cannot be read");
-            }
-        };
-        let visible = record.as_ref().filter(|record| {
-            record.owner == envelope.owner
-                && !record.forgotten(clock())
-                && record.operation == envelope.operation
-        });
-        match visible {
-            Some(record) => {
-                let reference = envelope.name.reference(record.nonce);
-                http::response(&wire::status(record, &reference))
-            }
-            None => http::response(&not_found(
-                policy::loaded(&self.env).statuses(),
-                &envelope.base,
-            )),
-        }
-    }
-
     /// The store failed: nothing was forwarded.
     fn closed(&self, case: &Case<'_>, fault: &Fault) -> worker::Result<Response> {
         log::fault(fault);
@@ -413,7 +385,7 @@ pub(super) fn not_found(house: &Statuses, base: &str) -> Message {
     wire::message(&Answer::Problem(Problem::of(Code::RecordNotFound)), context)
 }
 
-fn unavailable(why: &str) -> worker::Result<Response> {
+pub(super) fn unavailable(why: &str) -> worker::Result<Response> {
     worker::console_error!("the gate is closed for this request: {why}");
     // The front makes a problem document of it; no origin can send this header through the gate.
     let closed = [(super::front::CLOSED.to_owned(), "1".to_owned())];

@@ -3,12 +3,14 @@
 //! Owns every call of the platform. It never decides: each module loads, asks the core, and does
 //! what it is told.
 
+mod admin;
 mod attempt;
 mod events;
 mod faults;
 mod front;
 mod gate;
 mod http;
+mod inspect;
 mod js;
 mod log;
 mod origin;

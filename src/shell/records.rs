@@ -150,6 +150,7 @@ impl Object {
             | Event::Reading { fence, .. }
             | Event::TimedOut { fence } => fence.nonce,
             Event::Probed { order, .. } => order.fence.nonce,
+            Event::Purged { nonce, .. } => *nonce,
             Event::Alarm | Event::Delivered { .. } | Event::Looked | Event::Undelivered => {
                 return Ok(Some((0, self.store.load(0)?)));
             }
@@ -209,6 +210,7 @@ impl Object {
             | Event::Delivered { .. }
             | Event::Looked
             | Event::Probed { .. }
+            | Event::Purged { .. }
             | Event::Reading { .. }
             | Event::TimedOut { .. }
             | Event::Undelivered) => (other, self.operation_of(stored)),

@@ -8,7 +8,7 @@ use worker::Response;
 
 use super::front::{Incoming_, call};
 use super::waiters::within;
-use super::{http, policy};
+use super::{admin, http, policy};
 use crate::core::admission::{Admission, Incoming, admit, principal};
 use crate::core::answer::Problem;
 use crate::core::code::Code;
@@ -33,7 +33,8 @@ pub(super) async fn answer(incoming: &Incoming_<'_>) -> Option<worker::Result<Re
             .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     };
     if below(ADMIN) {
-        return Some(incoming.not_found());
+        let rest = path.strip_prefix(ADMIN).unwrap_or_default();
+        return Some(admin::answer(incoming, rest).await);
     }
     if !below(WELL_KNOWN) {
         return None;

@@ -4,7 +4,7 @@
 //! whoever looks first, and whether or not an alarm has run. An unknown outcome has no such end.
 
 use super::super::outcome::Reason;
-use super::super::record::{Outcome, Record, State};
+use super::super::record::{Record, State};
 use super::super::time::Millis;
 use super::{Aged, Note, Reaction, settle};
 
@@ -31,7 +31,6 @@ pub(super) fn age(mut record: Option<Record>, now: Millis) -> Aged {
 
 /// The state after the one whose time has passed.
 fn pass(mut record: Record, notes: &mut Vec<Note>, now: Millis) -> Option<Record> {
-    let expired = |forget_at: Millis, outcome| State::Expired { outcome, forget_at };
     let state = match &mut record.state {
         State::InProgress { head: Some(_), .. } => return head_decides(record, notes, now),
         State::InProgress {
@@ -49,8 +48,7 @@ fn pass(mut record: Record, notes: &mut Vec<Note>, now: Millis) -> Option<Record
                 },
             }
         }
-        State::Completed(settled) => expired(settled.forget_at, Outcome::Completed),
-        State::FailedReplayable(settled) => expired(settled.forget_at, Outcome::Failed),
+        settled @ (State::Completed(_) | State::FailedReplayable(_)) => settled.without_reply(),
         State::Expired { .. } | State::FailedRetryable { .. } => return None,
         State::Unknown { .. } => return Some(record),
     };

@@ -63,6 +63,13 @@ pub enum Event<'a> {
         /// Whether this very instance still has the call of that attempt open.
         call_open: bool,
     },
+    /// An operator has what is kept of a settled reply forgotten.
+    Purged {
+        /// The life.
+        nonce: Nonce,
+        /// Why.
+        reason: &'a str,
+    },
     /// The head of an answer came, and its body takes its time: this instance still reads it.
     Reading {
         /// The attempt.
@@ -244,6 +251,7 @@ pub fn step(record: Option<Record>, event: Event<'_>, moment: Moment<'_>) -> Ste
             finding,
             call_open,
         } => probe::probed(aged, order, finding, call_open, moment),
+        Event::Purged { nonce, reason } => settle::purged(aged, nonce, reason, now),
         Event::Reading { fence, head } => settle::reading(aged, fence, head, moment),
         Event::TimedOut { fence } => settle::timed_out(aged, fence, now),
         Event::Undelivered => aged.outbox(now, |outbox| outbox.failed(now)),

@@ -7,7 +7,7 @@
 
 use super::super::answer::{Answer, Problem, Told};
 use super::super::code::Code;
-use super::super::identity::Fence;
+use super::super::identity::{Fence, Nonce};
 use super::super::outcome::{Reason, Verdict};
 use super::super::record::{Head, Record, Settled, State};
 use super::super::reply::{Body, Reply};
@@ -128,6 +128,28 @@ pub(super) fn reading(mut aged: Aged, fence: Fence, head: Head, moment: Moment<'
             aged.react(Reaction::Nothing)
         }
     }
+}
+
+/// An operator has the reply of a settled record forgotten; the key is still remembered. What is
+/// running or unknown cannot be purged: it would be forgotten that it may have happened.
+pub(super) fn purged(mut aged: Aged, nonce: Nonce, reason: &str, now: Millis) -> Step {
+    let settled = |record: &mut Record| {
+        record.nonce == nonce
+            && matches!(
+                record.state,
+                State::Completed(_) | State::FailedReplayable(_)
+            )
+    };
+    let Some(record) = aged.record.take_if(settled) else {
+        return aged.react(Reaction::Nothing);
+    };
+    let state = record.state.without_reply();
+    let record = Record {
+        kept: Vec::new(),
+        ..record
+    };
+    let record = record.moved(state, &format!("purged: {reason}"), now);
+    aged.become_(Some(record), Reaction::Nothing)
 }
 
 /// No head of an answer in time: the callers are told, the call stays open.
