@@ -174,6 +174,14 @@ mod tests {
     }
 
     #[test]
+    fn the_order_within_one_name_is_kept_among_many() {
+        let numbers = |name: &str| (0..500).map(|n| format!("{name}={n}")).collect::<Vec<_>>();
+        let (a, b) = (numbers("a"), numbers("b"));
+        let mixed: Vec<_> = b.iter().zip(&a).map(|(b, a)| format!("{b}&{a}")).collect();
+        assert_eq!(form(&mixed.join("&")), [a, b].concat().join("&"));
+    }
+
+    #[test]
     fn pairs_are_compared_decoded() {
         assert_eq!(form("a=x+y%7e&%62="), "a=x%20y~&b=");
         assert_eq!(form("a=x%20y~&&b&"), "a=x%20y~&b=");
