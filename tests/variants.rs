@@ -91,3 +91,25 @@ fn the_hundred_and_first_command_is_refused_until_one_is_forgotten() {
     world.later(31 * 24 * 3_600);
     assert_eq!(chosen(&mut world, &records, SAME), Choice::Slot(0));
 }
+
+#[test]
+fn no_deploy_makes_a_record_disappear() {
+    let recipe = json!({});
+    let records = [
+        None,
+        Some(settled(&recipe, OTHER)),
+        Some(settled(&recipe, SAME)),
+    ];
+    let mut single = World::new(json!({}));
+    assert_eq!(
+        chosen(&mut single, &records, SAME),
+        Choice::Slot(2),
+        "its own record"
+    );
+    assert_eq!(
+        chosen(&mut single, &records, b"{}"),
+        Choice::Slot(1),
+        "another command"
+    );
+    assert_eq!(chosen(&mut single, &[None, None], SAME), Choice::Slot(0));
+}

@@ -2,8 +2,9 @@
 //!
 //! Owns the syntax of a key header and nothing else. A key is an RFC 9651 string (`"abc"`) or a
 //! bare word; both spellings of one value give one key, because what is returned is the unescaped
-//! value. Repeated headers cannot slip through as one key: the runtime joins them with `, `, and
-//! neither spelling may hold an unquoted comma.
+//! value. Repeated headers do not slip through as one key: the runtime joins them with `, `, and
+//! neither spelling may hold an unquoted comma. (Two headers that are the halves of one string,
+//! `"a` and `b"`, cannot be told from `"a, b"`: they only ever meet that one key.)
 
 /// The most characters a key may have, counted unescaped.
 pub const LONGEST_KEY: usize = 255;

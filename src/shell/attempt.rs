@@ -82,7 +82,7 @@ impl Attempt {
         });
         let told = self.settle(head.as_ref(), reading).await;
         tell(&mut caller, told);
-        self.object.wake_waiters();
+        self.object.wake_waiters(Some(self.fence.nonce));
     }
 
     /// Sends the command and waits for the head of the answer until the end of the lease. Callers
@@ -96,7 +96,7 @@ impl Attempt {
             Either::Right(((), sent)) => {
                 let told = self.timed_out().await;
                 tell(caller, told);
-                self.object.wake_waiters();
+                self.object.wake_waiters(Some(self.fence.nonce));
                 let Some(answer) = within(lease_until.left(clock()), sent).await else {
                     call.end();
                     return Err(());

@@ -172,9 +172,9 @@ impl Object {
         self.state.wait_until(task);
     }
 
-    /// Wakes everybody who waits: what they wait for may have come.
-    pub(super) fn wake_waiters(&self) {
-        self.waiters.wake();
+    /// Wakes those who wait for a record: what they wait for may have come.
+    pub(super) fn wake_waiters(&self, nonce: Option<Nonce>) {
+        self.waiters.wake(nonce);
     }
 
     /// Marks the call of an attempt as no longer open here.
@@ -286,8 +286,13 @@ impl Object {
             secret: case.operation.keep.encrypt && seal::newest(&self.env).is_some(),
         };
         let step = self.transact(Event::Arrived(arrival))?;
-        let place =
-            matches!(step.reaction, Reaction::Wait { .. }).then(|| self.waiters.take_place());
+        let place = match step.reaction {
+            Reaction::Wait { fence, .. } => Some(self.waiters.take_place(fence.nonce)),
+            Reaction::Answer(_)
+            | Reaction::Deliver(_)
+            | Reaction::Forward(_)
+            | Reaction::Nothing => None,
+        };
         Ok((step, place))
     }
 

@@ -157,11 +157,9 @@ impl Head {
                 .map(|(_, value)| value.clone())
         };
         let decoded = find("content-encoding").is_some_and(|it| DECODED.contains(&it.as_str()));
-        let length = if decoded || head_only {
-            None
-        } else {
-            find("content-length").and_then(|value| value.trim().parse().ok())
-        };
+        let length = find("content-length").and_then(|value| value.trim().parse().ok());
+        // How long a coded body is once it is decoded, nobody has said; nothing stays nothing.
+        let length = length.filter(|length| *length == 0 || !(decoded || head_only));
         // The marker is the gate's word, and it says something else than the origin's.
         let dropped = [
             "content-length",

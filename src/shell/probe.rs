@@ -44,7 +44,7 @@ pub(super) async fn run(object: Rc<gate::Object>, record: Record, order: ProbeOr
     }) {
         log::fault(&fault);
     }
-    object.wake_waiters();
+    object.wake_waiters(Some(order.fence.nonce));
 }
 
 async fn ask(object: &gate::Object, record: &Record, order: ProbeOrder) -> Result<Finding, String> {

@@ -15,14 +15,15 @@ use crate::core::identity::Nonce;
 use crate::core::outbox::Notice;
 use crate::core::policy::{OnMismatch, Operation};
 use crate::core::record::Record;
-use crate::core::step::{Arrival, Choice, Event, Moment, Note, Step, choose, step};
+use crate::core::step::{Arrival, Choice, Event, Manner, Moment, Note, Step, choose, step};
 use crate::core::time::Millis;
 
 impl Object {
     /// Lets an event happen to the record that it is about.
     pub(super) fn transact(self: &Rc<Self>, event: Event<'_>) -> Result<Step, Fault> {
-        match self.aim(&event)? {
-            Some((slot, stored)) => self.happen(slot, stored, event),
+        let slots = self.store.slots()?;
+        match self.aim(&event, slots)? {
+            Some((slot, stored)) => self.happen(slot, slots, stored, event),
             None => Ok(Step::refused(Code::KeyReused)),
         }
     }
@@ -34,13 +35,14 @@ impl Object {
         event: Event<'_>,
     ) -> Result<Step, Fault> {
         let stored = self.store.load(slot)?;
-        self.happen(slot, stored, event)
+        self.happen(slot, self.store.slots()?, stored, event)
     }
 
     /// Lets an event happen to a record that was loaded in this very stretch.
     fn happen(
         self: &Rc<Self>,
         slot: usize,
+        slots: usize,
         stored: Option<Record>,
         event: Event<'_>,
     ) -> Result<Step, Fault> {
@@ -53,7 +55,6 @@ impl Object {
         };
         let step = step(stored, event, moment);
         if step.save {
-            let slots = self.slots(operation)?;
             let wake = self.earliest(slot, slots, step.wake, moment.now)?;
             match &step.record {
                 Some(record) => self.store.save(slot, record, &before)?,
@@ -69,16 +70,6 @@ impl Object {
         Ok(step)
     }
 
-    /// How many slots have to be looked at: one, unless the policy keeps a record for each command
-    /// or is not known.
-    fn slots(&self, operation: Option<&Operation>) -> Result<usize, Fault> {
-        let single = |operation: &Operation| operation.on_mismatch != OnMismatch::Separate;
-        if operation.is_some_and(single) {
-            return Ok(1);
-        }
-        self.store.slots()
-    }
-
     fn operation_of(&self, record: Option<&Record>) -> Option<&'static Operation> {
         policy::operation(&self.env, &record?.operation)
     }
@@ -86,20 +77,15 @@ impl Object {
     /// The alarm rang: everything that is due happens, and the alarm is set anew.
     pub(super) fn ring(self: &Rc<Self>) -> Result<(), Fault> {
         let mut next: Option<Millis> = None;
-        let (mut slot, mut slots) = (0, 1);
-        while slot < slots {
-            let stored = self.store.load(slot)?;
-            if slot == 0 {
-                slots = self.slots(self.operation_of(stored.as_ref()))?;
-            }
-            let step = self.happen(slot, stored, Event::Alarm)?;
+        let slots = self.store.slots()?;
+        for slot in 0..slots {
+            let step = self.happen(slot, slots, self.store.load(slot)?, Event::Alarm)?;
             if step.save {
-                self.wake_waiters();
+                self.wake_waiters(step.record.as_ref().map(|record| record.nonce));
             }
             // What was saved has set the alarm already.
             let set = step.save && slots == 1;
             next = next.into_iter().chain(step.wake.filter(|_| !set)).min();
-            slot = slot.saturating_add(1);
         }
         match next {
             Some(at) => self.store.wake_at(at),
@@ -111,15 +97,11 @@ impl Object {
     pub(super) fn look(self: &Rc<Self>, nonce: Option<Nonce>) -> Result<Option<Record>, Fault> {
         let meant = |record: &Record| nonce.is_none_or(|nonce| nonce == record.nonce);
         let mut shown: Option<Record> = None;
-        let (mut slot, mut slots) = (0, 1);
-        while slot < slots {
-            let stored = self.store.load(slot)?;
-            if slot == 0 {
-                slots = self.slots(self.operation_of(stored.as_ref()))?;
-            }
-            let step = self.happen(slot, stored, Event::Looked)?;
+        let slots = self.store.slots()?;
+        for slot in 0..slots {
+            let step = self.happen(slot, slots, self.store.load(slot)?, Event::Looked)?;
             if step.save {
-                self.wake_waiters();
+                self.wake_waiters(step.record.as_ref().map(|record| record.nonce));
             }
             if let Some(record) = step.record.filter(meant)
                 && shown
@@ -128,7 +110,6 @@ impl Object {
             {
                 shown = Some(record);
             }
-            slot = slot.saturating_add(1);
         }
         Ok(shown)
     }
@@ -143,9 +124,19 @@ impl Object {
     }
 
     /// The record that an event is about, and its slot; none if the request is refused for all.
-    fn aim(&self, event: &Event<'_>) -> Result<Option<(usize, Option<Record>)>, Fault> {
+    fn aim(
+        &self,
+        event: &Event<'_>,
+        slots: usize,
+    ) -> Result<Option<(usize, Option<Record>)>, Fault> {
         let nonce = match event {
-            Event::Arrived(arrival) => return self.choose(*arrival),
+            // Whoever has waited for an attempt asks for its record first.
+            Event::Arrived(arrival) => match arrival.manner {
+                Manner::Waited { fence, .. } if slots > 1 => fence.nonce,
+                Manner::First | Manner::SecondTry | Manner::Waited { .. } => {
+                    return self.choose(*arrival, slots);
+                }
+            },
             Event::Answered { fence, .. }
             | Event::Reading { fence, .. }
             | Event::TimedOut { fence } => fence.nonce,
@@ -155,25 +146,40 @@ impl Object {
                 return Ok(Some((0, self.store.load(0)?)));
             }
         };
-        let is_it = |record: &Option<Record>| record.as_ref().is_some_and(|it| it.nonce == nonce);
-        let first = self.store.load(0)?;
-        if is_it(&first) {
-            return Ok(Some((0, first)));
-        }
-        for slot in 1..self.slots(self.operation_of(first.as_ref()))? {
+        let mut first = None;
+        for slot in 0..slots {
             let stored = self.store.load(slot)?;
-            if is_it(&stored) {
+            if stored.as_ref().is_some_and(|record| record.nonce == nonce) {
                 return Ok(Some((slot, stored)));
             }
+            if slot == 0 {
+                first = stored;
+            }
         }
-        Ok(Some((0, first)))
+        match event {
+            Event::Arrived(arrival) => self.choose(*arrival, slots),
+            Event::Alarm
+            | Event::Answered { .. }
+            | Event::Delivered { .. }
+            | Event::Looked
+            | Event::Probed { .. }
+            | Event::Purged { .. }
+            | Event::Reading { .. }
+            | Event::TimedOut { .. }
+            | Event::Undelivered => Ok(Some((0, first))),
+        }
     }
 
-    fn choose(&self, arrival: Arrival<'_>) -> Result<Option<(usize, Option<Record>)>, Fault> {
-        if arrival.operation.on_mismatch != OnMismatch::Separate {
+    /// The record that a request is about. One record is looked at by `step` itself; several are
+    /// told apart by their content, also when the policy keeps only one by now.
+    fn choose(
+        &self,
+        arrival: Arrival<'_>,
+        slots: usize,
+    ) -> Result<Option<(usize, Option<Record>)>, Fault> {
+        if slots == 1 && arrival.operation.on_mismatch != OnMismatch::Separate {
             return Ok(Some((0, self.store.load(0)?)));
         }
-        let slots = self.store.slots()?;
         let mut records = (0..slots)
             .map(|slot| self.store.load(slot))
             .collect::<Result<Vec<_>, _>>()?;

@@ -11,12 +11,13 @@ use futures_channel::oneshot;
 use futures_util::future::{Either, select};
 use worker::Delay;
 
+use crate::core::identity::Nonce;
 use crate::core::time::{Millis, Span};
 
 /// Everybody who waits in this object.
 #[derive(Debug, Default)]
 pub(super) struct Waiters {
-    waiting: RefCell<Vec<oneshot::Sender<()>>>,
+    waiting: RefCell<Vec<(Nonce, oneshot::Sender<()>)>>,
 }
 
 /// A place among the waiters, taken in the same stretch of code as the decision to wait.
@@ -24,18 +25,26 @@ pub(super) struct Waiters {
 pub(super) struct Place(oneshot::Receiver<()>);
 
 impl Waiters {
-    pub(super) fn take_place(&self) -> Place {
+    /// Takes a place to wait for a record to change, by its life.
+    pub(super) fn take_place(&self, nonce: Nonce) -> Place {
         let (sender, receiver) = oneshot::channel();
         let mut waiting = self.waiting.borrow_mut();
         // Whoever gave up has dropped the receiving end.
-        waiting.retain(|sender| !sender.is_canceled());
-        waiting.push(sender);
+        waiting.retain(|(_, sender)| !sender.is_canceled());
+        waiting.push((nonce, sender));
         Place(receiver)
     }
 
-    /// Wakes everybody: the record has changed.
-    pub(super) fn wake(&self) {
-        for sender in self.waiting.take() {
+    /// Wakes those who wait for a record: it has changed. Where the record is gone, all.
+    pub(super) fn wake(&self, nonce: Option<Nonce>) {
+        let (woken, staying) = self
+            .waiting
+            .take()
+            .into_iter()
+            .partition(|(waiting, _)| nonce.is_none_or(|nonce| nonce == *waiting));
+        *self.waiting.borrow_mut() = staying;
+        let woken: Vec<(Nonce, oneshot::Sender<()>)> = woken;
+        for (_, sender) in woken {
             // A waiter that is gone needs no waking.
             let _gone = sender.send(());
         }

@@ -176,6 +176,10 @@ const MALFORMED = {
   "bytes that are not UTF-8": { type: JSON_TYPE, body: Buffer.from([0x22, 0xff, 0x22]) },
   "10,000 nested arrays": json(deep),
   "a gzip that breaks off": coded("gzip", gzipSync(PAY).subarray(0, 20)),
+  "a gzip of very many members": coded(
+    "gzip",
+    Buffer.concat(Array.from({ length: 20_000 }, () => gzipSync(""))),
+  ),
   "a gzip bomb": coded("gzip", gzipSync(Buffer.alloc(64 << 20, "a"))),
   "no closing boundary": {
     ...multipart("AAA", [["a", "1"]]),
@@ -279,6 +283,24 @@ test("several commands under one key are several operations, each replayed by it
       assert.equal(again.headers.get("Oncegate-Reference"), references[n]);
     }
     assert.equal(origin.requests.length, count + 5);
+  } finally {
+    await at.dispose();
+  }
+});
+
+test("a deploy that keeps one command for a key from now on forgets none of several", async () => {
+  let at = await startGate({ origin, policy: things({ on_mismatch: "separate" }) });
+  try {
+    const count = origin.requests.length;
+    const [one, two] = [json('{"n":1}'), json('{"n":2}')];
+    await send(at, "fewer", one);
+    const receipt = await (await send(at, "fewer", two)).text();
+    at = await at.restart({ policy: things() });
+    const again = await send(at, "fewer", two);
+    assert.deepEqual([stateOf(again), await again.text()], ["replayed", receipt]);
+    assert.equal(stateOf(await send(at, "fewer", one)), "replayed");
+    assert.equal((await send(at, "fewer", json('{"n":3}'))).status, 409);
+    assert.equal(origin.requests.length, count + 2);
   } finally {
     await at.dispose();
   }

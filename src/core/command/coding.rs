@@ -64,6 +64,12 @@ impl Fault {
     }
 }
 
+/// The first room for what a member decodes to, in bytes.
+const FIRST_ROOM: usize = 64 << 10;
+
+/// More members in one body are nobody's honest command, and each costs time of its own.
+const MAX_MEMBERS: usize = 100;
+
 const TOO_LONG: &str = "decodes to more than";
 const TRUNCATED: &str = "ends too early";
 
@@ -87,11 +93,9 @@ fn inflate<'a>(
     let mut done = 0_usize;
     // One byte above the limit tells a body that is too long from one that just fits.
     let most = limit.saturating_add(1).max(base);
-    out.resize(
-        base.saturating_add(source.len().saturating_mul(4))
-            .min(most),
-        0,
-    );
+    // A small first room: what a member claims to hold costs nothing before it is there.
+    let first = source.len().saturating_mul(4).min(FIRST_ROOM);
+    out.resize(base.saturating_add(first).min(most), 0);
     loop {
         let space = out.get_mut(base..).unwrap_or_default();
         let (status, used, written) = decompress(&mut state, rest, space, done, flags);
@@ -143,7 +147,7 @@ fn deflate(source: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
 fn gzip(source: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
     let mut out = Vec::new();
     let mut rest = source;
-    loop {
+    for _ in 0..MAX_MEMBERS {
         let at = |rest: &[u8]| source.len().saturating_sub(rest.len());
         let start = out.len();
         let Some(data) = header(rest) else {
@@ -182,6 +186,10 @@ fn gzip(source: &[u8], limit: usize) -> Result<Vec<u8>, Fault> {
         }
         rest = after;
     }
+    Err(Fault {
+        what: "has more than 100 members",
+        at: source.len().saturating_sub(rest.len()),
+    })
 }
 
 /// Takes the header of a gzip member; gives what follows it.

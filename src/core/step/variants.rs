@@ -1,11 +1,13 @@
 //! Several commands under one key.
 //!
 //! Owns the choice of the record that a request is about, where the policy keeps one for every
-//! command (`on_mismatch = "separate"`). It reads records and changes none. Each record is compared
+//! command (`on_mismatch = "separate"`), or did so when they were made: no deploy makes a record
+//! disappear. It reads records and changes none. Each record is compared
 //! under its own recipe, so that a deploy cannot split one operation in two: a request that cannot
 //! be told apart from a record whose recipe is gone is refused, and never taken for a new command.
 
 use super::super::command::Basis;
+use super::super::policy::OnMismatch;
 use super::super::record::{Record, State};
 use super::super::time::Millis;
 use super::Arrival;
@@ -25,7 +27,9 @@ pub enum Choice {
 /// Chooses among the records of an object; a slot without one is free.
 #[must_use]
 pub fn choose(records: &[Option<Record>], arrival: Arrival<'_>, now: Millis) -> Choice {
+    let separate = arrival.operation.on_mismatch == OnMismatch::Separate;
     let mut free = None;
+    let mut live = None;
     let mut doubtful = false;
     for (slot, record) in records.iter().enumerate() {
         let Some(record) = record.as_ref().filter(|record| !is_over(record, now)) else {
@@ -42,7 +46,12 @@ pub fn choose(records: &[Option<Record>], arrival: Arrival<'_>, now: Millis) -> 
         if judgement.is_same() {
             return Choice::Slot(slot);
         }
+        live = live.or(Some(slot));
         doubtful |= judgement.basis == Basis::Raw;
+    }
+    if !separate && let Some(slot) = live {
+        // The policy keeps one command for a key now: this is another one, whatever slot that is in.
+        return Choice::Slot(slot);
     }
     let next = (records.len() < MOST_RECORDS).then_some(records.len());
     match free.or(next) {
