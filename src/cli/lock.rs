@@ -105,7 +105,7 @@ pub(super) fn check(
         let section = env.map_or_else(String::new, |env| format!("--env {env} "));
         outcome.problems.extend(news.into_iter().map(|name| {
             let message = format!(
-                "is not in {} yet: run `npm run policy -- {section}--write` and commit the file",
+                "not in {} yet: run `npm run policy -- {section}--write` and commit the file",
                 path.display()
             );
             (name, message)

@@ -192,12 +192,16 @@ fn report_lock(lock: &Outcome, out: &mut dyn Write) -> Result<(), Failure> {
         ("  accepted  ", &lock.accepted),
         ("  error  ", &lock.problems),
     ] {
-        for (operation, message) in messages {
-            write!(
-                out,
-                "{}",
-                wrapped(heading, &format!("{operation}: {message}."))
-            )?;
+        let mut told: Vec<&str> = Vec::new();
+        for (_, message) in messages {
+            if told.contains(&message.as_str()) {
+                continue;
+            }
+            told.push(message);
+            let alike = messages.iter().filter(|(_, other)| other == message);
+            let operations: Vec<&String> = alike.map(|(operation, _)| operation).collect();
+            let text = format!("{}: {message}.", list(&operations));
+            write!(out, "{}", wrapped(heading, &text))?;
         }
     }
     Ok(())

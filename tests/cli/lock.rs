@@ -141,7 +141,7 @@ fn all_problems_are_told_at_once() {
         .says("error pay: principal was")
         .says("error refund: is gone: every retry");
     told.says("error ship: is gone: every retry")
-        .says("error cancel: is not in oncegate.lock yet");
+        .says("error cancel: not in oncegate.lock yet");
     let document = folder.run("policy --json");
     let document = document.is(1).json();
     assert_eq!(document["lock"]["state"], "refused");
@@ -179,7 +179,7 @@ fn a_new_operation_is_written_down_on_request_only() {
     for args in ["policy", "policy --locked"] {
         let told = folder.run(args);
         told.is(1)
-            .says("ship: is not in oncegate.lock yet: run `npm run policy -- --write`");
+            .says("ship: not in oncegate.lock yet: run `npm run policy -- --write`");
         assert_eq!(folder.read(LOCK).as_ref(), Some(&lock));
     }
     folder.run("policy --write").is(0).says("updated");
@@ -192,12 +192,25 @@ fn a_new_operation_is_written_down_on_request_only() {
 }
 
 #[test]
+fn new_operations_are_told_together() {
+    let folder = Folder::with("together", &config("", &[pay(""), ship("")]));
+    let told = folder.run("policy --locked");
+    told.is(1)
+        .says("error pay and ship: not in oncegate.lock yet: run");
+    let document = folder.run("policy --locked --json").json();
+    assert_eq!(
+        document["lock"]["problems"].as_array().map(Vec::len),
+        Some(2)
+    );
+}
+
+#[test]
 fn with_locked_even_the_first_run_writes_nothing() {
     let folder = Folder::with("locked", &config("", &[pay("")]));
     folder
         .run("policy --locked")
         .is(1)
-        .says("pay: is not in oncegate.lock yet");
+        .says("pay: not in oncegate.lock yet");
     assert_eq!(folder.read(LOCK), None);
 }
 
