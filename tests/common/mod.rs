@@ -9,6 +9,8 @@
     reason = "each test uses a part of it, and a test may fail"
 )]
 
+pub mod prepared;
+
 use oncegate::core::answer::{Answer, Told};
 use oncegate::core::command::Command;
 use oncegate::core::identity::{Digest, Fence, Identity, Nonce, RequestId};

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-use oncegate::core::command::{Command, Fingerprint, Malformed};
-use oncegate::core::identity::{Digest, Nonce, RequestId};
+use oncegate::core::identity::{Nonce, RequestId};
 use oncegate::core::policy::Operation;
 use oncegate::core::record::Record;
-use oncegate::core::step::{Arrival, Event, Moment, Step, step};
+use oncegate::core::step::{Event, Moment, Step, step};
 use oncegate::core::time::Millis;
 
+use crate::common::prepared::{Coming, Prepared};
 use crate::common::{OTHER, SAME};
 use crate::events::{Content, What};
 use crate::policies;
@@ -29,43 +29,29 @@ pub(crate) struct Case<'a> {
     pub(crate) commands: &'a Commands,
 }
 
-/// The three commands with their fingerprints, which all policies here share.
+/// The three commands, which all policies here judge alike.
 pub(crate) struct Commands {
-    list: Vec<(Content, Command<'static>, Result<Fingerprint, Malformed>)>,
+    same: Prepared,
+    other: Prepared,
+    malformed: Prepared,
 }
 
 impl Commands {
     pub(crate) fn new() -> Self {
-        let headers: &'static [(String, String)] = Box::leak(Box::new([(
-            "content-type".to_owned(),
-            "application/json".to_owned(),
-        )]));
-        let operation = policies::recoveries()[0];
-        let bodies: [(Content, &'static [u8]); 3] = [
-            (Content::Same, SAME),
-            (Content::Other, OTHER),
-            (Content::Malformed, b"{\"amount\":"),
-        ];
-        let list = bodies.map(|(content, body)| {
-            let command = Command {
-                operation: "create_payment",
-                method: "POST",
-                path: "/v1/payments",
-                query: None,
-                headers,
-                body,
-                max_decoded: 1 << 20,
-            };
-            let fingerprint = operation.recipe.fingerprint(&command);
-            (content, command, fingerprint)
-        });
-        Self { list: list.into() }
+        let operation = policies::reconcile();
+        Self {
+            same: Prepared::new(operation, SAME),
+            other: Prepared::new(operation, OTHER),
+            malformed: Prepared::new(operation, b"{\"amount\":"),
+        }
     }
 
-    fn get(&self, content: Content) -> (&Command<'static>, Result<&Fingerprint, &Malformed>) {
-        let found = self.list.iter().find(|(known, _, _)| *known == content);
-        let (_, command, fingerprint) = found.unwrap();
-        (command, fingerprint.as_ref())
+    fn get(&self, content: Content) -> &Prepared {
+        match content {
+            Content::Same => &self.same,
+            Content::Other => &self.other,
+            Content::Malformed => &self.malformed,
+        }
     }
 }
 
@@ -98,23 +84,17 @@ impl Case<'_> {
                 call_open,
                 probe_open,
             } => {
-                let (command, fingerprint) = self.commands.get(*content);
                 let claimed_by = self.seed.record.as_ref().map(|it| it.claimed_by);
-                let request = claimed_by.filter(|_| *claimant).unwrap_or(STRANGER);
-                Event::Arrived(Arrival {
-                    operation: self.operation.unwrap(),
-                    request,
+                let coming = Coming {
+                    request: claimed_by.filter(|_| *claimant).unwrap_or(STRANGER),
                     manner: *manner,
-                    command,
-                    fingerprint,
-                    kept: &[],
-                    owner: Digest::of(b"owner"),
                     nonce: FRESH,
                     call_open: *call_open,
                     probe_open: *probe_open,
                     events: *call_open,
-                    secret: true,
-                })
+                };
+                let command = self.commands.get(*content);
+                Event::Arrived(command.arrival(self.operation.unwrap(), coming))
             }
             What::Delivered { nonce, number } => Event::Delivered {
                 nonce: *nonce,
@@ -129,6 +109,10 @@ impl Case<'_> {
                 order: *order,
                 finding: finding.clone(),
                 call_open: *call_open,
+            },
+            What::Purged { nonce } => Event::Purged {
+                nonce: *nonce,
+                reason: "a person asked for it",
             },
             What::Reading { fence, head } => Event::Reading {
                 fence: *fence,

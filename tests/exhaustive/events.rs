@@ -37,6 +37,9 @@ pub(crate) enum What {
         finding: Finding,
         call_open: bool,
     },
+    Purged {
+        nonce: Nonce,
+    },
     Reading {
         fence: Fence,
         head: Head,
@@ -135,6 +138,8 @@ pub(crate) fn others(seed: &Seed) -> Vec<What> {
     events.extend(heads(seed));
     let timed_out = fences(seed).into_iter();
     events.extend(timed_out.map(|fence| What::TimedOut { fence }));
+    let lives = [fence_of(seed).nonce, OTHER_LIFE].into_iter();
+    events.extend(lives.map(|nonce| What::Purged { nonce }));
     events.extend(deliveries(seed));
     events
 }

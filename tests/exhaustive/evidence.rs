@@ -51,6 +51,7 @@ fn attempt_and_life(case: &Case<'_>, step: &Step) {
         | What::Arrived { .. }
         | What::Delivered { .. }
         | What::Looked
+        | What::Purged { .. }
         | What::Reading { .. }
         | What::TimedOut { .. }
         | What::Undelivered => None,
@@ -63,13 +64,19 @@ fn attempt_and_life(case: &Case<'_>, step: &Step) {
     }
 }
 
-/// What is settled stays as it is; only a receipt that was lost may be filled in.
+/// What is settled stays as it is; only a receipt that was lost may be filled in,
+/// and an operator may have the reply forgotten, but not the key.
 fn settled(case: &Case<'_>, before: &Record, after: Option<&Record>) {
     let Some(after) = after else {
         assert!(before.forgotten(case.now), "erased: {case}");
         return;
     };
     if after.state == before.state {
+        return;
+    }
+    if let What::Purged { nonce } = case.what {
+        assert_eq!(*nonce, before.nonce, "{case}");
+        assert_eq!(after.state, before.state.without_reply(), "{case}");
         return;
     }
     let (State::Completed(old), State::Completed(new)) = (&before.state, &after.state) else {

@@ -58,6 +58,7 @@ pub(crate) fn all() -> Vec<&'static Operation> {
     let content = [
         ("replay", "refuse"),
         ("replay", "replay"),
+        ("replay", "separate"),
         ("refuse", "refuse"),
         ("refuse", "replay"),
         ("refuse", "ignore"),

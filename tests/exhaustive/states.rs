@@ -8,6 +8,7 @@ use oncegate::core::reply::{Body, Read, Reply};
 use oncegate::core::step::{Event, ProbeOrder};
 use oncegate::core::time::Millis;
 
+use crate::common::prepared;
 use crate::common::{SAME, World, whole};
 use crate::policies;
 
@@ -116,12 +117,7 @@ impl Past {
 
 /// A reply with a body.
 pub(crate) fn reply(status: u16, body: &str) -> Reply {
-    Reply {
-        status,
-        headers: vec![("Content-Type".to_owned(), "text/plain".to_owned())],
-        body: Body::whole(body.as_bytes().to_vec()),
-        seal: None,
-    }
+    prepared::reply(status, Body::whole(body.as_bytes().to_vec()))
 }
 
 type Script = (&'static str, fn(Past) -> Past);
