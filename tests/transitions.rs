@@ -599,18 +599,22 @@ fn the_retry_hint_shrinks_with_the_time_left_and_is_never_zero() {
 #[test]
 fn only_what_is_settled_can_be_purged_and_the_key_is_still_remembered() {
     for (past, after, answer) in [
-        ("completed", "expired", "409 expired key_expired"),
-        ("failed", "expired", "409 expired key_expired"),
+        ("completed", "completed", "409 refused reply_unavailable"),
+        (
+            "failed",
+            "failed_replayable",
+            "409 refused reply_unavailable",
+        ),
         ("running", "in_progress", "wait 10s"),
         ("unknown", "unknown", "202 unknown"),
         ("retryable", "failed_retryable", "forward 2"),
     ] {
-        let mut world = world(&json!({}), past);
+        let mut world = world(&json!({ "after_expiry": "execute" }), past);
         let nonce = world.fence().nonce;
         let reason = "asked to by the customer";
         let step = world.apply(Event::Purged { nonce, reason });
         assert_eq!(world.state(), after, "{past}");
-        assert_eq!(step.save, after == "expired", "{past}");
+        assert_eq!(step.save, answer.ends_with("reply_unavailable"), "{past}");
         if step.save {
             let record = world.record.as_ref().unwrap();
             assert_eq!(record.bodies().count(), 0, "{past}");

@@ -402,6 +402,15 @@ impl Record {
         self
     }
 
+    /// Forgets headers and bodies of what is kept; the statuses stay.
+    pub fn forget_replies(&mut self) {
+        for reply in self.replies_mut() {
+            reply.headers = Vec::new();
+            reply.body = Body::NotKept;
+            reply.seal = None;
+        }
+    }
+
     /// The replies that are kept, in the order of the stored form.
     pub(super) fn replies(&self) -> impl Iterator<Item = &Reply> {
         let settled = match &self.state {

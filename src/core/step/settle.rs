@@ -143,12 +143,14 @@ pub(super) fn purged(mut aged: Aged, nonce: Nonce, reason: &str, now: Millis) ->
     let Some(record) = aged.record.take_if(settled) else {
         return aged.react(Reaction::Nothing);
     };
-    let state = record.state.without_reply();
-    let record = Record {
+    let mut record = Record {
         kept: Vec::new(),
         ..record
     };
-    let record = record.moved(state, &format!("purged: {reason}"), now);
+    // The state and its windows stay: that it was done is remembered, whatever the policy does
+    // with keys that have expired.
+    record.forget_replies();
+    let record = record.noted(&format!("purged: {reason}"), now);
     aged.become_(Some(record), Reaction::Nothing)
 }
 
