@@ -12,8 +12,10 @@ import { say } from "./lib/progress.mjs";
 const COPY = inRoot("target", "mutants");
 const COPIED = ["src", "tests", "Cargo.toml", "Cargo.lock", "clippy.toml", "docs", "README.md"];
 /** The quick tests of the core; the long ones are not needed to find any of these. */
-const TESTS = ["--lib", "--test", "transitions", "--test", "variants", "--test", "formats"];
-const THOROUGH = ["--test", "exhaustive"];
+const TESTS = ["lib", "transitions", "evidence", "variants", "formats"].flatMap((name) =>
+  name === "lib" ? ["--lib"] : ["--test", name],
+);
+const THOROUGH = ["--test", "simulation", "--test", "exhaustive"];
 const LONGEST_MS = 600_000;
 
 function copy() {

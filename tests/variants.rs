@@ -113,3 +113,14 @@ fn no_deploy_makes_a_record_disappear() {
     );
     assert_eq!(chosen(&mut single, &[None, None], SAME), Choice::Slot(0));
 }
+
+#[test]
+fn a_tombstone_speaks_only_where_nothing_else_does() {
+    let recipe = json!({});
+    let mut old = settled(&recipe, OTHER);
+    old.state = old.state.without_reply();
+    let records = [Some(old), Some(settled(&recipe, SAME))];
+    let mut single = World::new(json!({ "after_expiry": "execute" }));
+    assert_eq!(chosen(&mut single, &records, b"{}"), Choice::Slot(1));
+    assert_eq!(chosen(&mut single, &records[..1], b"{}"), Choice::Slot(0));
+}

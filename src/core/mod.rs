@@ -17,6 +17,7 @@ pub mod policy;
 pub mod record;
 pub mod recovery;
 pub mod reply;
+pub mod state;
 pub mod step;
 pub mod stored;
 pub mod time;

@@ -119,6 +119,16 @@ impl Record {
         bytes
     }
 
+    /// How many chunks the bodies take that are stored beside the document.
+    #[must_use]
+    pub fn chunks(&self) -> usize {
+        if self.is_long() {
+            self.length().div_ceil(CHUNK)
+        } else {
+            0
+        }
+    }
+
     fn length(&self) -> usize {
         self.bodies()
             .fold(0, |sum, body| sum.saturating_add(body.len()))

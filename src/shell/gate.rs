@@ -21,17 +21,16 @@ use worker::{DurableObject, Env, Request, Response, State, durable_object};
 use super::attempt::{Attempt, Told};
 use super::store::{Fault, Store};
 use super::waiters::{Place, Waiters};
-use super::{clock, events, http, log, policy, random, seal};
-use crate::core::admission::{Incoming, placeholder};
+use super::{clock, events, http, log, policy, probe, random, seal};
 use crate::core::answer::{Answer, Problem};
 use crate::core::code::Code;
 use crate::core::command::echo::{self, Echo};
 use crate::core::command::{Command, Fingerprint, Malformed};
 use crate::core::envelope::{self, Ask, Envelope};
 use crate::core::identity::{Fence, Nonce};
-use crate::core::policy::{Found, Operation, Recovery, Statuses};
+use crate::core::policy::{Operation, Statuses};
 use crate::core::record::Record;
-use crate::core::recovery::{Kept, Placeholder};
+use crate::core::recovery::Kept;
 use crate::core::step::{Arrival, Event, Manner, Reaction, Step};
 use crate::core::time::Span;
 use crate::core::wire::{self, Context, Message};
@@ -201,7 +200,7 @@ impl Object {
         };
         let fingerprint = operation.recipe.fingerprint(&command);
         let nonce = Nonce(random()?);
-        let mut kept = self.kept(operation, request, body);
+        let mut kept = probe::keep(&self.env, operation, request, &command);
         if operation.keep.encrypt {
             let reference = envelope.name.reference(nonce);
             kept = seal::seal_kept(&self.env, &reference, kept).await;
@@ -237,31 +236,6 @@ impl Object {
             };
         }
         self.react(&case, step).await
-    }
-
-    /// What has to be kept of a command, so that the origin can be asked about it later.
-    fn kept(&self, operation: &Operation, request: &envelope::Request, body: &[u8]) -> Vec<Kept> {
-        let Recovery::Reconcile(reconcile) = &operation.recovery else {
-            return Vec::new();
-        };
-        let path = request.target.split('?').next().unwrap_or_default();
-        let found = policy::valid(&self.env).map(|policy| policy.find(&request.method, path));
-        let Some(Found::Operation(_, params)) = found else {
-            return Vec::new();
-        };
-        let query = query_of(&request.target);
-        let incoming = Incoming {
-            headers: &request.headers,
-            query,
-            params: &params,
-        };
-        let value = |it| {
-            Some((
-                Placeholder::to_string(it),
-                placeholder(it, operation, incoming, body)?,
-            ))
-        };
-        reconcile.placeholders().filter_map(value).collect()
     }
 
     /// Lets a request arrive. A place to wait is taken in the same stretch as the decision.

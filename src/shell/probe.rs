@@ -9,21 +9,54 @@ use std::rc::Rc;
 use js_sys::Object;
 use js_sys::futures::JsFuture;
 use wasm_bindgen::{JsCast, JsValue};
+use worker::Env;
 
 use super::gate;
 use super::origin::{self, Call, read_up_to};
 use super::waiters::within;
 use super::{http, js, log, policy, seal};
+use crate::core::admission::{Incoming, placeholder};
+use crate::core::command::Command;
+use crate::core::envelope;
 use crate::core::identity::ObjectName;
-use crate::core::policy::{Operation, Recovery};
+use crate::core::policy::{Found, Operation, Recovery};
 use crate::core::record::Record;
-use crate::core::recovery::Finding;
+use crate::core::recovery::{Finding, Kept, Placeholder};
 use crate::core::reply::{READ_AHEAD, Read};
 use crate::core::step::{Event, ProbeOrder};
 use crate::core::wire;
 
 /// The secret that the gate asks with.
 const SECRET: &str = "ONCEGATE_PROBE_AUTHORIZATION";
+
+/// What has to be kept of a command, so that the origin can be asked about it later.
+pub(super) fn keep(
+    env: &Env,
+    operation: &Operation,
+    request: &envelope::Request,
+    command: &Command<'_>,
+) -> Vec<Kept> {
+    let Recovery::Reconcile(reconcile) = &operation.recovery else {
+        return Vec::new();
+    };
+    let path = request.target.split('?').next().unwrap_or_default();
+    let found = policy::valid(env).map(|policy| policy.find(&request.method, path));
+    let Some(Found::Operation(_, params)) = found else {
+        return Vec::new();
+    };
+    let incoming = Incoming {
+        headers: &request.headers,
+        query: command.query,
+        params: &params,
+    };
+    // A value of the body is the same however the body is compressed.
+    let content = command.content().unwrap_or_default();
+    let value = |it: &Placeholder| {
+        let value = placeholder(it, operation, incoming, &content)?;
+        Some((it.to_string(), value))
+    };
+    reconcile.placeholders().filter_map(value).collect()
+}
 
 /// Sends a probe and lets its finding happen to the record.
 pub(super) async fn run(object: Rc<gate::Object>, record: Record, order: ProbeOrder) {

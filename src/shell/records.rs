@@ -15,8 +15,14 @@ use crate::core::identity::Nonce;
 use crate::core::outbox::Notice;
 use crate::core::policy::{OnMismatch, Operation};
 use crate::core::record::Record;
-use crate::core::step::{Arrival, Choice, Event, Manner, Moment, Note, Step, choose, step};
-use crate::core::time::Millis;
+use crate::core::step::{Arrival, Choice, Event, Moment, Note, Step, choose, step};
+use crate::core::time::{Millis, Span};
+
+/// How soon a record is looked at again that this version of the code cannot read.
+const UNREADABLE: Span = Span::seconds(3_600);
+
+/// A slot, and the record that was loaded from it.
+type Aim = (usize, Option<Record>);
 
 impl Object {
     /// Lets an event happen to the record that it is about.
@@ -77,9 +83,23 @@ impl Object {
     /// The alarm rang: everything that is due happens, and the alarm is set anew.
     pub(super) fn ring(self: &Rc<Self>) -> Result<(), Fault> {
         let mut next: Option<Millis> = None;
+        let mut fault = None;
         let slots = self.store.slots()?;
         for slot in 0..slots {
-            let step = self.happen(slot, slots, self.store.load(slot)?, Event::Alarm)?;
+            let rung = self
+                .store
+                .load(slot)
+                .and_then(|stored| self.happen(slot, slots, stored, Event::Alarm));
+            let step = match rung {
+                Ok(step) => step,
+                Err(error @ Fault::Storage(_)) => return Err(error),
+                // It stays as it is, and keeps no other from what is due.
+                Err(error @ Fault::Record(_)) => {
+                    next = next.into_iter().chain([clock().after(UNREADABLE)]).min();
+                    fault = fault.or(Some(error));
+                    continue;
+                }
+            };
             if step.save {
                 self.wake_waiters(step.record.as_ref().map(|record| record.nonce));
             }
@@ -87,10 +107,13 @@ impl Object {
             let set = step.save && slots == 1;
             next = next.into_iter().chain(step.wake.filter(|_| !set)).min();
         }
-        match next {
-            Some(at) => self.store.wake_at(at),
-            None => Ok(()),
+        if let Some(at) = next {
+            self.store.wake_at(at)?;
         }
+        if let Some(fault) = fault {
+            log::fault(&fault);
+        }
+        Ok(())
     }
 
     /// The record to show: of this life, or the one that changed last.
@@ -124,59 +147,34 @@ impl Object {
     }
 
     /// The record that an event is about, and its slot; none if the request is refused for all.
-    fn aim(
-        &self,
-        event: &Event<'_>,
-        slots: usize,
-    ) -> Result<Option<(usize, Option<Record>)>, Fault> {
-        let nonce = match event {
-            // Whoever has waited for an attempt asks for its record first.
-            Event::Arrived(arrival) => match arrival.manner {
-                Manner::Waited { fence, .. } if slots > 1 => fence.nonce,
-                Manner::First | Manner::SecondTry | Manner::Waited { .. } => {
-                    return self.choose(*arrival, slots);
-                }
-            },
-            Event::Answered { fence, .. }
-            | Event::Reading { fence, .. }
-            | Event::TimedOut { fence } => fence.nonce,
-            Event::Probed { order, .. } => order.fence.nonce,
-            Event::Purged { nonce, .. } => *nonce,
-            Event::Alarm | Event::Delivered { .. } | Event::Looked | Event::Undelivered => {
-                return Ok(Some((0, self.store.load(0)?)));
-            }
-        };
-        let mut first = None;
+    fn aim(&self, event: &Event<'_>, slots: usize) -> Result<Option<Aim>, Fault> {
+        if let Some(life) = event.life()
+            && let Some(found) = self.find(life, slots)?
+        {
+            return Ok(Some(found));
+        }
+        if let Event::Arrived(arrival) = event {
+            return self.choose(*arrival, slots);
+        }
+        Ok(Some((0, self.store.load(0)?)))
+    }
+
+    /// The record of a life. One that cannot be read keeps nobody from another one.
+    fn find(&self, life: Nonce, slots: usize) -> Result<Option<Aim>, Fault> {
+        let mut fault = None;
         for slot in 0..slots {
-            let stored = self.store.load(slot)?;
-            if stored.as_ref().is_some_and(|record| record.nonce == nonce) {
-                return Ok(Some((slot, stored)));
-            }
-            if slot == 0 {
-                first = stored;
+            match self.store.load(slot) {
+                Ok(Some(record)) if record.nonce == life => return Ok(Some((slot, Some(record)))),
+                Ok(_) => {}
+                Err(error) => fault = fault.or(Some(error)),
             }
         }
-        match event {
-            Event::Arrived(arrival) => self.choose(*arrival, slots),
-            Event::Alarm
-            | Event::Answered { .. }
-            | Event::Delivered { .. }
-            | Event::Looked
-            | Event::Probed { .. }
-            | Event::Purged { .. }
-            | Event::Reading { .. }
-            | Event::TimedOut { .. }
-            | Event::Undelivered => Ok(Some((0, first))),
-        }
+        fault.map_or(Ok(None), Err)
     }
 
     /// The record that a request is about. One record is looked at by `step` itself; several are
     /// told apart by their content, also when the policy keeps only one by now.
-    fn choose(
-        &self,
-        arrival: Arrival<'_>,
-        slots: usize,
-    ) -> Result<Option<(usize, Option<Record>)>, Fault> {
+    fn choose(&self, arrival: Arrival<'_>, slots: usize) -> Result<Option<Aim>, Fault> {
         if slots == 1 && arrival.operation.on_mismatch != OnMismatch::Separate {
             return Ok(Some((0, self.store.load(0)?)));
         }
@@ -198,29 +196,17 @@ impl Object {
         event: Event<'a>,
         stored: Option<&Record>,
     ) -> (Event<'a>, Option<&'static Operation>) {
-        match event {
-            Event::Arrived(arrival) => {
-                let nonce = stored.map(|record| record.nonce);
-                let call_open = nonce.is_some_and(|nonce| self.has_call(nonce));
-                let probe_open = nonce.is_some_and(|nonce| self.is_probing(nonce));
-                let operation = policy::operation(&self.env, &arrival.operation.name);
-                let arrival = Arrival {
-                    call_open,
-                    probe_open,
-                    ..arrival
-                };
-                (Event::Arrived(arrival), operation)
-            }
-            other @ (Event::Alarm
-            | Event::Answered { .. }
-            | Event::Delivered { .. }
-            | Event::Looked
-            | Event::Probed { .. }
-            | Event::Purged { .. }
-            | Event::Reading { .. }
-            | Event::TimedOut { .. }
-            | Event::Undelivered) => (other, self.operation_of(stored)),
-        }
+        let Event::Arrived(arrival) = event else {
+            return (event, self.operation_of(stored));
+        };
+        let nonce = stored.map(|record| record.nonce);
+        let arrival = Arrival {
+            call_open: nonce.is_some_and(|nonce| self.has_call(nonce)),
+            probe_open: nonce.is_some_and(|nonce| self.is_probing(nonce)),
+            ..arrival
+        };
+        let operation = policy::operation(&self.env, &arrival.operation.name);
+        (Event::Arrived(arrival), operation)
     }
 
     /// The earliest time at which any record has to be looked at.
@@ -233,9 +219,13 @@ impl Object {
     ) -> Result<Option<Millis>, Fault> {
         let mut earliest = wake;
         for other in (0..slots).filter(|other| *other != slot) {
-            if let Some(record) = self.store.load(other)? {
-                earliest = earliest.into_iter().chain(record.wake_at(now, true)).min();
-            }
+            let wake = match self.store.load(other) {
+                Ok(record) => record.and_then(|record| record.wake_at(now, true)),
+                // It stops nobody else, and may be readable after the next deploy.
+                Err(Fault::Record(_)) => Some(now.after(UNREADABLE)),
+                Err(fault) => return Err(fault),
+            };
+            earliest = earliest.into_iter().chain(wake).min();
         }
         Ok(earliest)
     }

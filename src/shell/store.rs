@@ -45,11 +45,9 @@ impl Before {
         let Some(record) = record.filter(|record| record.is_long()) else {
             return Self::default();
         };
-        let bodies: Vec<_> = record.bodies().cloned().collect();
-        let length: usize = bodies.iter().map(|body| body.len()).sum();
         Self {
-            bodies,
-            chunks: length.div_ceil(CHUNK),
+            bodies: record.bodies().cloned().collect(),
+            chunks: record.chunks(),
         }
     }
 
@@ -130,6 +128,10 @@ impl Store {
         self.put_record(slot, record)?;
         if let Err(fault) = self.save_chunks(slot, record, before) {
             worker::console_error!("a long reply is lost: {fault}");
+            // What was written of it would be found by nobody, and be left behind.
+            for number in 0..record.chunks() {
+                self.storage.kv()?.delete(&chunk_row(slot, number))?;
+            }
             let mut record = record.clone();
             record.lose_bodies();
             self.put_record(slot, &record)?;

@@ -247,3 +247,32 @@ pub fn short(message: &Message) -> String {
     };
     format!("{} {state}{rest}", message.status)
 }
+
+/// How a record came to be; the time is right after it.
+pub fn world(fields: &Value, past: &str) -> World {
+    let mut world = World::new(fields.clone());
+    if past == "none" {
+        return world;
+    }
+    world.arrive(SAME);
+    let fence = world.fence();
+    match past {
+        "running" => {}
+        "completed" => drop(world.answer(fence, 201, whole("receipt"))),
+        "lost" => drop(world.answer(fence, 201, Read::BrokeOff)),
+        "too_large" => drop(world.answer(fence, 201, Read::TooLong)),
+        "failed" => drop(world.answer(fence, 422, whole("no"))),
+        "retryable" => drop(world.answer(fence, 429, whole("slow down"))),
+        "unknown" => drop(world.answer(fence, 500, whole("oops"))),
+        "expired" => {
+            world.answer(fence, 201, whole("receipt"));
+            world.later(24 * 3_600);
+        }
+        "forgotten" => {
+            world.answer(fence, 201, whole("receipt"));
+            world.later(30 * 24 * 3_600);
+        }
+        other => panic!("{other}"),
+    }
+    world
+}

@@ -106,7 +106,7 @@ export const MUTANTS = [
   },
   {
     name: "a reply that was lost is given out empty",
-    file: "src/core/step/arrive.rs",
+    file: "src/core/step/tell.rs",
     from: "Body::Whole(_) => Answer::Replay {",
     to: "Body::Whole(_) | Body::Lost => Answer::Replay {",
   },

@@ -41,7 +41,10 @@ fn pass(mut record: Record, notes: &mut Vec<Note>, now: Millis) -> Option<Record
             notes.push(Note::LeaseLapsed);
             let lease_until = *lease_until;
             match record.late.take() {
-                Some(reply) => return Some(settle::late_decides(record, reply, now)),
+                Some(reply) => {
+                    notes.push(Note::Disputed);
+                    return Some(settle::late_decides(record, reply, now));
+                }
                 None => State::Unknown {
                     reason: Reason::LeaseLapsed,
                     lease_until,

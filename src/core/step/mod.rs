@@ -11,6 +11,7 @@ mod age;
 mod arrive;
 mod probe;
 mod settle;
+mod tell;
 mod variants;
 
 pub use variants::{Choice, MOST_RECORDS, choose};
@@ -84,6 +85,29 @@ pub enum Event<'a> {
     },
     /// The sink has not taken the notices.
     Undelivered,
+}
+
+impl Event<'_> {
+    /// The life that it is about, where it names one.
+    #[must_use]
+    pub fn life(&self) -> Option<Nonce> {
+        match self {
+            Event::Answered { fence, .. }
+            | Event::Reading { fence, .. }
+            | Event::TimedOut { fence }
+            | Event::Arrived(Arrival {
+                manner: Manner::Waited { fence, .. },
+                ..
+            }) => Some(fence.nonce),
+            Event::Probed { order, .. } => Some(order.fence.nonce),
+            Event::Purged { nonce, .. } => Some(*nonce),
+            Event::Alarm
+            | Event::Arrived(_)
+            | Event::Delivered { .. }
+            | Event::Looked
+            | Event::Undelivered => None,
+        }
+    }
 }
 
 /// A request at the object.

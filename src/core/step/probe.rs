@@ -134,7 +134,18 @@ fn applied(mut aged: Aged, record: Record, order: ProbeOrder, reply: Reply, now:
         State::InProgress { .. }
         | State::Unknown { .. }
         | State::FailedRetryable { .. }
-        | State::FailedReplayable(_) => settle::succeeded(aged, record, reply, latest, now),
+        | State::FailedReplayable(_) => {
+            let mut step = settle::succeeded(aged, record, reply, latest, now);
+            if let Some(Record {
+                state: State::Completed(settled),
+                ..
+            }) = &mut step.record
+            {
+                // Told by the probe: the origin's own receipt, should it still come, is no other.
+                settled.rebuilt = true;
+            }
+            step
+        }
         State::Completed(Settled {
             reply: stored,
             reply_until,

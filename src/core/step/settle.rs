@@ -12,7 +12,7 @@ use super::super::outcome::{Reason, Verdict};
 use super::super::record::{Head, Record, Settled, State};
 use super::super::reply::{Body, Reply};
 use super::super::time::{Millis, Span};
-use super::{Aged, Moment, Note, Reaction, Step, arrive};
+use super::{Aged, Moment, Note, Reaction, Step, tell};
 
 /// The answer of an attempt, in time or late.
 pub(super) fn answered(
@@ -39,7 +39,7 @@ pub(super) fn answered(
         (State::Unknown { .. }, Verdict::Unknown(_), _) if latest => {
             // Still nobody knows, and since when has not changed.
             let record = record.noted("late_unknown", now);
-            let reaction = arrive::recorded(&record, now);
+            let reaction = tell::recorded(&record, now);
             aged.become_(Some(record), reaction)
         }
         (State::InProgress { .. } | State::Unknown { .. }, verdict, reply) if latest => {
@@ -56,7 +56,7 @@ pub(super) fn answered(
             _,
         ) => {
             // A failure, or a lost connection, of an attempt that is no longer the latest.
-            let reaction = arrive::recorded(&record, now);
+            let reaction = tell::recorded(&record, now);
             aged.record = Some(record);
             aged.react(reaction)
         }
@@ -78,7 +78,7 @@ pub(super) fn succeeded(
                 ..record
             }
             .noted("late_success", now);
-            let reaction = arrive::recorded(&record, now);
+            let reaction = tell::recorded(&record, now);
             aged.become_(Some(record), reaction)
         }
         State::InProgress { .. } | State::Unknown { .. } | State::FailedRetryable { .. } => {
@@ -184,7 +184,7 @@ pub(super) fn timed_out(mut aged: Aged, fence: Fence, now: Millis) -> Step {
 fn earlier_success(mut aged: Aged, record: Record, late: Reply, now: Millis) -> Step {
     aged.notes.push(Note::Disputed);
     let record = late_decides(record, late, now);
-    let reaction = arrive::recorded(&record, now);
+    let reaction = tell::recorded(&record, now);
     aged.become_(Some(record), reaction)
 }
 
@@ -313,7 +313,7 @@ fn contradict(
         _ => false,
     };
     // Whoever still waits for this attempt gets what is recorded, not what contradicts it.
-    let reaction = arrive::recorded(&record, now);
+    let reaction = tell::recorded(&record, now);
     if !disputes || record.disputed {
         aged.record = Some(record);
         return aged.react(reaction);
@@ -343,7 +343,7 @@ fn another_life(mut aged: Aged, now: Millis) -> Step {
     let retry_after = aged
         .record
         .as_ref()
-        .map_or(Span::seconds(1), |it| arrive::hint(it, now));
+        .map_or(Span::seconds(1), |it| tell::hint(it, now));
     let answer = Answer::Pending {
         code: Code::OutcomeUnknown,
         retry_after,
@@ -380,7 +380,7 @@ fn origin_problem(code: Code, record: Option<&Record>, now: Millis) -> Answer {
     } else {
         Told::Refused
     };
-    let retry_after = record.map_or(Span::seconds(1), |record| arrive::hint(record, now));
+    let retry_after = record.map_or(Span::seconds(1), |record| tell::hint(record, now));
     Answer::Problem(Problem {
         told,
         retry_after: Some(retry_after),

@@ -29,7 +29,7 @@ pub enum Choice {
 pub fn choose(records: &[Option<Record>], arrival: Arrival<'_>, now: Millis) -> Choice {
     let separate = arrival.operation.on_mismatch == OnMismatch::Separate;
     let mut free = None;
-    let mut live = None;
+    let (mut live, mut ended) = (None, None);
     let mut doubtful = false;
     for (slot, record) in records.iter().enumerate() {
         let Some(record) = record.as_ref().filter(|record| !is_over(record, now)) else {
@@ -46,11 +46,18 @@ pub fn choose(records: &[Option<Record>], arrival: Arrival<'_>, now: Millis) -> 
         if judgement.is_same() {
             return Choice::Slot(slot);
         }
-        live = live.or(Some(slot));
+        match record.state {
+            State::Expired { .. } | State::FailedRetryable { .. } => ended = ended.or(Some(slot)),
+            State::Completed(_)
+            | State::FailedReplayable(_)
+            | State::InProgress { .. }
+            | State::Unknown { .. } => live = live.or(Some(slot)),
+        }
         doubtful |= judgement.basis == Basis::Raw;
     }
-    if !separate && let Some(slot) = live {
-        // The policy keeps one command for a key now: this is another one, whatever slot that is in.
+    if !separate && let Some(slot) = live.or(ended) {
+        // The policy keeps one command for a key now: this is another one, whatever slot that is
+        // in. A tombstone, which may be run over, speaks only where nothing else does.
         return Choice::Slot(slot);
     }
     let next = (records.len() < MOST_RECORDS).then_some(records.len());
