@@ -63,10 +63,8 @@ fn check(recipe: &Recipe, command: &Command<'_>, rules: &[(Vec<String>, Rule)]) 
         let slow = reference::canonical_with(command.body, rules);
         assert_eq!(fast, slow.map(String::into_bytes));
         let pointer = Pointer::parse("/a/0").expect("a pointer");
-        assert_eq!(
-            identity_value(command.body, &pointer).is_ok(),
-            fast_reads(command.body)
-        );
+        let identity = identity_value(command.body, &pointer);
+        assert!(fast_reads(command.body) || identity.is_err());
         let echoes = echo::values(recipe, command);
         let patched = echo::patch(command.body, &echoes);
         assert_eq!(

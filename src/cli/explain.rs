@@ -13,15 +13,16 @@ use super::frames::{self, PIECES, Part};
 use super::request::{self, Request};
 use super::words::{count, printable, wrapped};
 use super::{FINE, Failure, NOT_FINE, config};
-use crate::core::admission::{Admission, Incoming, admit};
+use crate::core::admission::{Incoming, identify, key};
 use crate::core::answer::Problem;
 use crate::core::code::Code;
-use crate::core::command::{Canonical, Command, Fingerprint, Malformed};
+use crate::core::command::{Canonical, Command, Fingerprint, Malformed, content};
 use crate::core::head::travelling;
 use crate::core::identity::{Digest, ObjectName};
 use crate::core::policy::{
     Found, OnMismatch, Operation, Params, Policy, PolicyError, Unmatched, normalise,
 };
+use crate::core::principal::{Credentials, credentials};
 
 /// Explains one request, or two.
 pub(super) fn run(options: &Options, out: &mut dyn Write) -> Result<u8, Failure> {
@@ -54,10 +55,20 @@ struct Case<'a> {
     headers: Vec<(String, String)>,
 }
 
+/// By what the record of a request is found.
+enum Identity {
+    /// By nothing: it has no key and passes.
+    Bypassed,
+    /// By this name.
+    Known(ObjectName),
+    /// By what its token says once its signature has been verified, which is not done here.
+    OfToken,
+}
+
 /// What the gate makes of the request of a protected operation.
 struct Protected<'c> {
     operation: &'c Operation,
-    admission: Result<Admission, Problem>,
+    identity: Result<Identity, Problem>,
     canonical: Result<Canonical<'c>, Malformed>,
     fingerprint: Result<Fingerprint, Malformed>,
 }
@@ -80,7 +91,7 @@ impl<'a> Case<'a> {
         let command = self.command(operation);
         Some(Protected {
             operation,
-            admission: self.admit(operation, params),
+            identity: self.identity(operation, params),
             canonical: operation.recipe.canonical(&command),
             fingerprint: operation.recipe.fingerprint(&command),
         })
@@ -98,18 +109,31 @@ impl<'a> Case<'a> {
         }
     }
 
-    fn admit(&self, operation: &Operation, params: &Params) -> Result<Admission, Problem> {
+    fn identity(&self, operation: &Operation, params: &Params) -> Result<Identity, Problem> {
         let (is, most) = (self.request.body.len(), operation.max_body);
         if is > most {
             let detail = format!("the body has {is} bytes and may have {most}");
             return Err(Problem::detailed(Code::BodyTooLarge, detail));
         }
+        let headers = &self.request.headers;
+        let decoded = content(headers, &self.request.body, most.saturating_mul(8));
+        let decoded = decoded
+            .map_err(|malformed| Problem::detailed(Code::CommandMalformed, malformed.detail))?;
         let incoming = Incoming {
-            headers: &self.request.headers,
+            headers,
             query: self.request.target.query(),
             params,
+            body: Some(&decoded),
         };
-        admit(operation, incoming)
+        let Some(key) = key(operation, incoming)? else {
+            return Ok(Identity::Bypassed);
+        };
+        match credentials(&operation.principal, headers)? {
+            Credentials::Known(principal) => {
+                identify(operation, incoming, &key, &principal).map(|it| Identity::Known(it.name))
+            }
+            Credentials::Token(_) => Ok(Identity::OfToken),
+        }
     }
 
     /// Tells what becomes of the request; whether it could claim a key is the status.
@@ -154,9 +178,9 @@ impl Protected<'_> {
     }
 
     fn name(&self) -> Option<&ObjectName> {
-        match &self.admission {
-            Ok(Admission::Admitted { name, .. }) => Some(name),
-            Ok(Admission::Bypassed) | Err(_) => None,
+        match &self.identity {
+            Ok(Identity::Known(name)) => Some(name),
+            Ok(Identity::Bypassed | Identity::OfToken) | Err(_) => None,
         }
     }
 
@@ -174,12 +198,19 @@ impl Protected<'_> {
         };
         line("operation", &self.operation.name)?;
         let mut status = FINE;
-        match &self.admission {
-            Ok(Admission::Admitted { name, .. }) => {
+        match &self.identity {
+            Ok(Identity::Known(name)) => {
                 line("identity", name.as_str())?;
                 line("", &format!("of {}", self.identified_by()))?;
             }
-            Ok(Admission::Bypassed) => line("identity", "none: without a key it is bypassed")?,
+            Ok(Identity::OfToken) => {
+                line(
+                    "identity",
+                    "depends on its token, which is not verified here",
+                )?;
+                line("", &format!("of {}", self.identified_by()))?;
+            }
+            Ok(Identity::Bypassed) => line("identity", "none: without a key it is bypassed")?,
             Err(problem) => {
                 status = NOT_FINE;
                 let detail = problem.detail.as_deref();

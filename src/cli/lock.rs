@@ -14,15 +14,20 @@ use serde::Deserialize;
 
 use super::Failure;
 use super::args::Lock as Options;
-use crate::core::policy::{Operation, Policy};
+use crate::core::policy::{Operation, Policy, Principal};
 
 /// What the keys of one operation are found by.
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq)]
 #[serde(deny_unknown_fields)]
 struct Identity {
     principal: String,
+    /// Who issues the tokens, where the principal is a claim of one.
+    #[serde(default)]
+    issuer: Option<String>,
     scope: Vec<String>,
     key: Vec<String>,
+    #[serde(default)]
+    jurisdiction: Option<String>,
 }
 
 /// The operations of one environment, by name.
@@ -93,7 +98,8 @@ pub(super) fn check(
 ) -> Result<Outcome, Failure> {
     let mut file = read(&path)?;
     let locked = file.section(env).cloned().unwrap_or_default();
-    let current: Section = policy.operations.iter().map(identity).collect();
+    let identities = policy.operations.iter().map(|it| identity(policy, it));
+    let current: Section = identities.collect();
     // An environment that was never written down has no identities to lose yet.
     let first = locked.is_empty();
     let mut outcome = compare(&locked, &current, &options.new_identity);
@@ -132,11 +138,20 @@ pub(super) fn check(
     })
 }
 
-fn identity(operation: &Operation) -> (String, Identity) {
+fn identity(policy: &Policy, operation: &Operation) -> (String, Identity) {
+    let issuer = match operation.principal {
+        Principal::Jwt(_) => policy.jwt.as_ref().map(|rules| rules.issuer.clone()),
+        Principal::Authorization { .. }
+        | Principal::Cookie(_)
+        | Principal::Header(_)
+        | Principal::None => None,
+    };
     let identity = Identity {
         principal: operation.principal.to_string(),
+        issuer,
         scope: operation.scope.iter().map(ToString::to_string).collect(),
         key: operation.key.iter().map(ToString::to_string).collect(),
+        jurisdiction: operation.placement.jurisdiction.map(str::to_owned),
     };
     (operation.name.clone(), identity)
 }
@@ -190,8 +205,18 @@ impl Identity {
     fn changes(&self, is: &Self) -> String {
         let fields = [
             ("principal", quoted(&self.principal), quoted(&is.principal)),
+            (
+                "issuer",
+                maybe(self.issuer.as_ref()),
+                maybe(is.issuer.as_ref()),
+            ),
             ("scope", array(&self.scope), array(&is.scope)),
             ("key", array(&self.key), array(&is.key)),
+            (
+                "jurisdiction",
+                maybe(self.jurisdiction.as_ref()),
+                maybe(is.jurisdiction.as_ref()),
+            ),
         ];
         let changed = fields.into_iter().filter(|(_, was, is)| was != is);
         let changed: Vec<String> = changed
@@ -229,8 +254,10 @@ impl File {
         for (place, (name, identity)) in top.chain(envs) {
             let Identity {
                 principal,
+                issuer,
                 scope,
                 key,
+                jurisdiction,
             } = identity;
             let _ = write!(
                 out,
@@ -239,6 +266,12 @@ impl File {
                 array(scope),
                 array(key),
             );
+            // Where there is none, no line: so that the files of before stay as they are.
+            for (name, value) in [("issuer", issuer), ("jurisdiction", jurisdiction)] {
+                if let Some(value) = value {
+                    let _ = writeln!(out, "{name} = {}", quoted(value));
+                }
+            }
         }
         out
     }
@@ -259,6 +292,11 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text)
         .to_string()
         .replace('\u{7f}', "\\u007f")
+}
+
+/// A value that may be missing, as people read it.
+fn maybe(value: Option<&String>) -> String {
+    value.map_or_else(|| "none".to_owned(), |value| quoted(value))
 }
 
 fn array(items: &[String]) -> String {
@@ -299,7 +337,9 @@ mod tests {
     #[test]
     fn a_lock_is_read_as_it_was_written() {
         let identity = Identity {
-            principal: "authorization".to_owned(),
+            principal: "jwt:sub".to_owned(),
+            issuer: Some("https://login.example".to_owned()),
+            jurisdiction: Some("eu".to_owned()),
             scope: vec!["principal".to_owned(), "query:a\"b\\\u{7f}é".to_owned()],
             key: vec!["header:idempotency-key".to_owned()],
         };

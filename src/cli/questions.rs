@@ -49,12 +49,15 @@ fn scope(operation: &Operation) -> String {
         .scope
         .iter()
         .map(|part| match part {
-            ScopePart::Principal => principal(operation.principal).to_owned(),
+            ScopePart::Principal => principal(&operation.principal),
             ScopePart::Value(part) => place(part),
         })
         .collect();
     let missing = match operation.principal {
-        Principal::Authorization { .. } => format!(
+        Principal::Authorization { .. }
+        | Principal::Cookie(_)
+        | Principal::Header(_)
+        | Principal::Jwt(_) => format!(
             " A request without credentials gets {}.",
             told(operation, Code::PrincipalMissing)
         ),
@@ -64,19 +67,38 @@ fn scope(operation: &Operation) -> String {
         return "One set of keys for everybody: a key means the same whoever sends it.".to_owned();
     }
     let parts = list(&parts);
-    format!("Keys belong to {parts}: the same key from elsewhere is another one.{missing}")
+    let limit = if operation.limit {
+        let told = told(operation, Code::TooManyNewKeys);
+        format!(" New keys of one caller are counted; one too many gets {told}.")
+    } else {
+        String::new()
+    };
+    let asks = operation
+        .authorize_replay
+        .as_ref()
+        .map_or_else(String::new, |question| {
+            format!(" Before anything stored is given out, the origin is asked GET {question}.")
+        });
+    format!(
+        "Keys belong to {parts}: the same key from elsewhere is another \
+         one.{missing}{limit}{asks}"
+    )
 }
 
-fn principal(principal: Principal) -> &'static str {
-    match principal {
+fn principal(principal: &Principal) -> String {
+    let by = match principal {
         Principal::Authorization { any: false } => {
-            "the caller (digest of the header Authorization, opaque credentials only)"
+            "digest of the header Authorization, opaque credentials only".to_owned()
         }
         Principal::Authorization { any: true } => {
-            "the caller (digest of the header Authorization, whatever it holds)"
+            "digest of the header Authorization, whatever it holds".to_owned()
         }
-        Principal::None => "nobody in particular",
-    }
+        Principal::Cookie(name) => format!("digest of the cookie {name}"),
+        Principal::Header(name) => format!("digest of the header {name}"),
+        Principal::Jwt(claim) => format!("the claim {claim} of a verified token, and its issuer"),
+        Principal::None => return "nobody in particular".to_owned(),
+    };
+    format!("the caller ({by})")
 }
 
 fn place(part: &KeyPart) -> String {
@@ -84,6 +106,7 @@ fn place(part: &KeyPart) -> String {
         KeyPart::Header(name) => format!("the header {name}"),
         KeyPart::Query(name) => format!("the query parameter {name}"),
         KeyPart::Path(name) => format!("the path parameter {name}"),
+        KeyPart::Body(pointer) => format!("the value of the body at {pointer}"),
     }
 }
 
@@ -122,9 +145,14 @@ fn same_key(operation: &Operation) -> String {
              failure.",
             told(operation, Code::Duplicate)
         ),
-        OnRepeat::Acknowledge => "The same command again gets the stored status after a success, \
-                                  is dropped, and runs again after a failure."
-            .to_owned(),
+        OnRepeat::Acknowledge => {
+            let status = operation.acknowledge.status;
+            let gets = status.map_or_else(|| "the stored status".to_owned(), |it| it.to_string());
+            format!(
+                "The same command again gets {gets} after a success, is dropped, and runs again \
+                 after a failure."
+            )
+        }
     };
     match operation.on_mismatch {
         OnMismatch::Ignore => format!("{other} {repeat}"),
@@ -277,7 +305,15 @@ fn stored(operation: &Operation) -> String {
         ""
     };
     let most = size(operation.max_body);
-    format!("{kept}{further}, {encrypted}.{missing}{passed_on} A request body may have {most}.")
+    let place = operation
+        .placement
+        .jurisdiction
+        .map_or_else(String::new, |jurisdiction| {
+            format!(" It never leaves the jurisdiction {jurisdiction}.")
+        });
+    format!(
+        "{kept}{further}, {encrypted}.{place}{missing}{passed_on} A request body may have {most}."
+    )
 }
 
 fn expiry(operation: &Operation) -> String {

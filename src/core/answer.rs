@@ -31,9 +31,10 @@ pub enum Told {
 /// An answer that the gate makes or gives from the record.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// The status of the first answer and nothing of its body.
+    /// What tells the sender of a duplicate that it is done, and nothing of the first answer but
+    /// its status.
     Acknowledge {
-        /// The stored status.
+        /// The stored status, or the policy's.
         status: u16,
     },
     /// Come back later: 202, or the status that the policy chose.
@@ -95,6 +96,24 @@ impl Told {
             Self::Refused => "refused",
             Self::Replayed => "replayed",
             Self::Unknown => "unknown",
+        }
+    }
+}
+
+impl Answer {
+    /// Whether it tells what came of somebody's earlier request: not the answer to the request
+    /// that started it, and none that says only that the key is taken or the command under way.
+    #[must_use]
+    pub fn gives_away(&self) -> bool {
+        match self {
+            Self::Acknowledge { .. } => true,
+            Self::Pending { .. } => false,
+            Self::Problem(problem) => {
+                let told = problem.told == Told::Executed;
+                let settled = [Code::Duplicate, Code::KeyExpired, Code::ReplyUnavailable];
+                !told && settled.contains(&problem.code)
+            }
+            Self::Replay { told, .. } => *told != Told::Executed,
         }
     }
 }

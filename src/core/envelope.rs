@@ -22,6 +22,9 @@ pub struct Envelope {
     pub owner: Digest,
     /// Scheme and authority by which the client reached the gate.
     pub base: String,
+    /// By what name new keys of the caller are counted, where they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub counted_as: Option<String>,
     /// What is asked of the object.
     pub ask: Ask,
 }
@@ -112,6 +115,7 @@ mod tests {
             name,
             owner,
             base: "https://gate.example".to_owned(),
+            counted_as: None,
             ask: Ask::Command(Box::new(Request {
                 id: RequestId(7),
                 second_try: false,

@@ -120,6 +120,15 @@ pub fn parse_reference(text: &str) -> Option<(ObjectName, Nonce)> {
     Some((ObjectName::parse(name)?, nonce.parse().ok()?))
 }
 
+/// The name by which the new keys of a principal are counted: it says nothing of the credential
+/// to whoever keeps the count.
+#[must_use]
+pub fn counted_as(operation: &str, principal: &Digest) -> String {
+    let mut identity = Identity::of(operation);
+    identity.part("counted principal", Some(&principal.0));
+    identity.name().0
+}
+
 impl Digest {
     /// The digest of some bytes.
     #[must_use]

@@ -194,10 +194,20 @@ fn replay(reply: &Reply, recorded: Millis, told: Told, context: Context<'_>) -> 
 fn acknowledged(status: u16, context: Context<'_>) -> Message {
     let mut headers = marks(Told::Acknowledged, context);
     headers.push(header("Cache-Control", "no-store"));
+    let mut body = Vec::new();
+    let written = context.operation.map(|operation| &operation.acknowledge);
+    if let Some(written) = written.filter(|it| !bodiless(status) && !it.body.is_empty()) {
+        let kind = written.content_type.as_deref();
+        headers.push(header(
+            "Content-Type",
+            kind.unwrap_or("text/plain; charset=utf-8"),
+        ));
+        body = written.body.clone().into_bytes();
+    }
     Message {
         status,
         headers,
-        body: Vec::new(),
+        body,
     }
 }
 

@@ -70,6 +70,7 @@ async fn purge(incoming: &Incoming_<'_>) -> worker::Result<Response> {
         owner: asked.name.owner(&Digest::of(b"")),
         name: asked.name,
         base: incoming.target.base.clone(),
+        counted_as: None,
         ask: Ask::Purge {
             nonce: asked.nonce,
             reason: asked.reason,

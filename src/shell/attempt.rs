@@ -307,7 +307,8 @@ impl Attempt {
                 self.deliver(head, told, body.unwrap_or(http::Body::None), context)
             }
             (
-                Reaction::Deliver(_)
+                Reaction::Count
+                | Reaction::Deliver(_)
                 | Reaction::Forward(_)
                 | Reaction::Nothing
                 | Reaction::Wait { .. },

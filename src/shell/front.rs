@@ -8,18 +8,19 @@
 
 use js_sys::Uint8Array;
 use js_sys::futures::JsFuture;
-use wasm_bindgen::JsValue;
+use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{RequestInit, RequestRedirect};
 use worker::{Env, Request, Response};
 
 use super::origin::read_up_to;
 use super::waiters::within;
-use super::{faults, http, js, pass, policy, random, well_known};
-use crate::core::admission::{Admission, Incoming, admit};
+use super::{faults, http, js, pass, policy, principal, random, well_known};
+use crate::core::admission::{Identified, Incoming, identify, key};
 use crate::core::answer::{Answer, Problem, Told};
 use crate::core::code::Code;
+use crate::core::command::content;
 use crate::core::envelope::{self, Ask, Envelope};
-use crate::core::identity::{ObjectName, RequestId};
+use crate::core::identity::{RequestId, counted_as};
 use crate::core::policy::parse::Loaded;
 use crate::core::policy::{Found, Operation, Params, Policy, Unmatched, WhileRunning, normalise};
 use crate::core::reply::Read;
@@ -107,28 +108,21 @@ async fn protected(
     operation: &'static Operation,
     params: &Params,
 ) -> worker::Result<Response> {
-    let headers = &incoming.headers;
-    let identifying = Incoming {
-        headers,
-        query: incoming.target.query(),
-        params,
-    };
-    let (name, owner) = match admit(operation, identifying) {
-        Ok(Admission::Admitted { name, owner }) => (name, owner),
-        Ok(Admission::Bypassed) => {
-            let context = incoming.context(Some(operation));
-            let marks = wire::marks(Told::Bypassed, context);
-            return match pass::marked(incoming, &policy.origin, &marks).await {
+    let (body, admitted) = match admit(incoming, policy, operation, params).await? {
+        Ok(admitted) => admitted,
+        Err(Stop::Problem(problem)) => return incoming.refuse(Some(operation), problem),
+        Err(Stop::Bypass(body)) => {
+            let marks = wire::marks(Told::Bypassed, incoming.context(Some(operation)));
+            return match pass::marked(incoming, &policy.origin, &marks, body).await {
                 Ok(response) => Ok(response),
                 Err(error) => incoming.unreachable(&error),
             };
         }
-        Err(problem) => return incoming.refuse(Some(operation), problem),
     };
-    let body = match read_body(incoming, operation, headers).await? {
-        Ok(body) => body,
-        Err(problem) => return incoming.refuse(Some(operation), problem),
-    };
+    let Admitted {
+        identified: Identified { name, owner },
+        counted_as,
+    } = admitted;
     let id = RequestId(random()?);
     let ask = |second_try| {
         Ask::Command(Box::new(envelope::Request {
@@ -137,7 +131,7 @@ async fn protected(
             method: incoming.method.clone(),
             target: incoming.target.target.clone(),
             path: normalise(incoming.target.path()),
-            headers: http::travelling(headers.clone()),
+            headers: http::travelling(incoming.headers.clone()),
         }))
     };
     let mut envelope = Envelope {
@@ -145,6 +139,7 @@ async fn protected(
         name,
         owner,
         base: incoming.target.base.clone(),
+        counted_as,
         ask: ask(false),
     };
     let deadline = deadline(operation);
@@ -158,6 +153,76 @@ async fn protected(
         }
     }
     incoming.relay(Some(operation), answer)
+}
+
+/// A request that may go to its object.
+struct Admitted {
+    identified: Identified,
+    counted_as: Option<String>,
+}
+
+/// Why a request does not go to an object.
+enum Stop {
+    /// It has no key, and the policy lets such requests pass; its body, if that has been read.
+    Bypass(Option<Vec<u8>>),
+    /// It is refused.
+    Problem(Problem),
+}
+
+/// Reads who and what a request is, and its body. Whoever it is from is found out before the body
+/// is read, unless the key stands in it.
+async fn admit(
+    incoming: &Incoming_<'_>,
+    policy: &Policy,
+    operation: &Operation,
+    params: &Params,
+) -> worker::Result<Result<(Vec<u8>, Admitted), Stop>> {
+    let headers = &incoming.headers;
+    let mut body = None;
+    if operation.reads_body() {
+        match read_body(incoming, operation, headers).await? {
+            Ok(read) => body = Some(read),
+            Err(problem) => return Ok(Err(Stop::Problem(problem))),
+        }
+    }
+    let found = async {
+        let limit = operation.max_body.saturating_mul(8);
+        let decoded = body.as_ref().map(|body| content(headers, body, limit));
+        let decoded = decoded.transpose().map_err(|malformed| {
+            Stop::Problem(Problem::detailed(Code::CommandMalformed, malformed.detail))
+        })?;
+        let identifying = Incoming {
+            headers,
+            query: incoming.target.query(),
+            params,
+            body: decoded.as_deref(),
+        };
+        let Some(key) = key(operation, identifying).map_err(Stop::Problem)? else {
+            return Err(Stop::Bypass(None));
+        };
+        let principal = principal::of(policy, operation, headers).await;
+        let principal = principal.map_err(Stop::Problem)?;
+        let identified = identify(operation, identifying, &key, &principal);
+        Ok(Admitted {
+            identified: identified.map_err(Stop::Problem)?,
+            counted_as: operation
+                .limit
+                .then(|| counted_as(&operation.name, &principal)),
+        })
+    };
+    let admitted = match found.await {
+        Ok(admitted) => admitted,
+        Err(Stop::Bypass(_)) => return Ok(Err(Stop::Bypass(body))),
+        Err(stop @ Stop::Problem(_)) => return Ok(Err(stop)),
+    };
+    let body = match body {
+        Some(body) => body,
+        None => match read_body(incoming, operation, headers).await? {
+            Ok(body) => body,
+            Err(problem) => return Ok(Err(Stop::Problem(problem))),
+        },
+    };
+    Ok(Ok((body, admitted)))
 }
 
 /// How long the object may take: to wait for another request, then for the origin.
@@ -175,7 +240,7 @@ pub(super) async fn call(env: &Env, envelope: &Envelope, body: &[u8]) -> Result<
     let bytes = envelope
         .encode(body)
         .map_err(|_| JsValue::from("the envelope is too large"))?;
-    let stub = stub(env, &envelope.name)?;
+    let stub = stub(env, envelope)?;
     let init = RequestInit::new();
     init.set_method("POST");
     // A redirect of the origin is the client's to follow, not the front's.
@@ -187,8 +252,21 @@ pub(super) async fn call(env: &Env, envelope: &Envelope, body: &[u8]) -> Result<
         .map_err(JsValue::from)
 }
 
-fn stub(env: &Env, name: &ObjectName) -> worker::Result<worker::Stub> {
-    env.durable_object("GATE")?.get_by_name(name.as_str())
+/// A stub of an object, in the place that the policy of its operation says.
+fn stub(env: &Env, envelope: &Envelope) -> worker::Result<worker::Stub> {
+    let name = envelope.name.as_str();
+    let operation = policy::operation(env, &envelope.operation);
+    let placement = operation.map(|operation| operation.placement);
+    let placement = placement.unwrap_or_default();
+    let mut objects = env.durable_object("GATE")?;
+    if let Some(jurisdiction) = placement.jurisdiction {
+        let raw: &js::Namespace = objects.as_ref().unchecked_ref();
+        objects = raw.jurisdiction(jurisdiction)?.unchecked_into();
+    }
+    match placement.hint {
+        Some(hint) => objects.get_by_name_with_location_hint(name, hint),
+        None => objects.get_by_name(name),
+    }
 }
 
 /// Reads the whole body, as far as the operation takes it.

@@ -21,7 +21,7 @@ use worker::{DurableObject, Env, Request, Response, State, durable_object};
 use super::attempt::{Attempt, Told};
 use super::store::{Fault, Store};
 use super::waiters::{Place, Waiters};
-use super::{clock, events, http, log, policy, probe, random, seal};
+use super::{authorize, clock, events, http, js, limit, log, policy, probe, random, seal};
 use crate::core::answer::{Answer, Problem};
 use crate::core::code::Code;
 use crate::core::command::echo::{self, Echo};
@@ -34,6 +34,10 @@ use crate::core::recovery::Kept;
 use crate::core::step::{Arrival, Event, Manner, Reaction, Step};
 use crate::core::time::Span;
 use crate::core::wire::{self, Context, Message};
+
+/// When to come back with one new key too many: the shorter of the two periods that the runtime's
+/// limiter counts by.
+const LIMIT_AGAIN: Span = Span::seconds(10);
 
 /// How soon an alarm that failed is tried again.
 const ALARM_AGAIN: Span = Span::seconds(30);
@@ -125,6 +129,8 @@ struct Case<'a> {
     envelope: &'a Envelope,
     request: &'a envelope::Request,
     command: &'a Command<'a>,
+    /// Whether a new key of the caller may be claimed without being counted first.
+    counted: Cell<bool>,
     fingerprint: Result<&'a Fingerprint, &'a Malformed>,
     body: &'a [u8],
 }
@@ -213,6 +219,7 @@ impl Object {
             envelope,
             request,
             command: &command,
+            counted: Cell::new(!operation.limit || envelope.counted_as.is_none()),
             fingerprint: fingerprint.as_ref(),
             body,
         };
@@ -225,6 +232,12 @@ impl Object {
             Ok(arrived) => arrived,
             Err(fault) => return self.closed(&case, &fault),
         };
+        if step.reaction == Reaction::Count {
+            (step, place) = match self.count(&case, manner).await {
+                Ok(arrived) => arrived,
+                Err(response) => return response,
+            };
+        }
         let mut deadline = None;
         while let Reaction::Wait { fence, until } = step.reaction {
             let until = *deadline.get_or_insert(until);
@@ -236,6 +249,32 @@ impl Object {
             };
         }
         self.react(&case, step).await
+    }
+
+    /// Counts a new key of the caller and lets the request arrive again, if it may have one more.
+    async fn count(
+        self: &Rc<Self>,
+        case: &Case<'_>,
+        manner: Manner,
+    ) -> Result<(Step, Option<Place>), worker::Result<Response>> {
+        let whom = case.envelope.counted_as.as_deref().unwrap_or_default();
+        let context = context(case.operation, case.envelope, None, false);
+        let refuse = |problem| http::response(&wire::message(&Answer::Problem(problem), context));
+        match limit::allows(&self.env, whom).await {
+            Ok(true) => {
+                case.counted.set(true);
+                self.arrive(case, manner)
+                    .map_err(|fault| self.closed(case, &fault))
+            }
+            Ok(false) => Err(refuse(Problem {
+                retry_after: Some(LIMIT_AGAIN),
+                ..Problem::of(Code::TooManyNewKeys)
+            })),
+            Err(error) => {
+                worker::console_error!("new keys cannot be counted: {}", js::said(&error));
+                Err(http::response(&closed(context)))
+            }
+        }
     }
 
     /// Lets a request arrive. A place to wait is taken in the same stretch as the decision.
@@ -258,11 +297,13 @@ impl Object {
             probe_open: false,
             events: events::wanted(&self.env),
             secret: case.operation.keep.encrypt && seal::newest(&self.env).is_some(),
+            uncounted: !case.counted.get(),
         };
         let step = self.transact(Event::Arrived(arrival))?;
         let place = match step.reaction {
             Reaction::Wait { fence, .. } => Some(self.waiters.take_place(fence.nonce)),
             Reaction::Answer(_)
+            | Reaction::Count
             | Reaction::Deliver(_)
             | Reaction::Forward(_)
             | Reaction::Nothing => None,
@@ -274,17 +315,27 @@ impl Object {
         match step.reaction {
             Reaction::Answer(answer) => {
                 let reference = reference(case.envelope, step.record.as_ref());
-                let answer = seal::opened(&self.env, answer, reference.as_deref()).await;
                 let context = context(
                     case.operation,
                     case.envelope,
                     reference.as_deref(),
                     step.mismatch,
                 );
+                let answer = if answer.gives_away() {
+                    let headers = &case.request.headers;
+                    match authorize::replay(&self.env, case.operation, headers, context).await {
+                        Ok(()) => answer,
+                        Err(authorize::Refusal::Problem(problem)) => Answer::Problem(problem),
+                        Err(authorize::Refusal::Response(response)) => return Ok(response),
+                    }
+                } else {
+                    answer
+                };
+                let answer = seal::opened(&self.env, answer, reference.as_deref()).await;
                 http::response(&wire::message(&answer, context).echo(&case.echoes))
             }
             Reaction::Forward(fence) => self.forward(case, fence).await,
-            Reaction::Deliver(_) | Reaction::Nothing | Reaction::Wait { .. } => {
+            Reaction::Count | Reaction::Deliver(_) | Reaction::Nothing | Reaction::Wait { .. } => {
                 unavailable("an arrival can not end this way")
             }
         }

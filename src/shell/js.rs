@@ -46,6 +46,12 @@ extern "C" {
         init: &Object,
     ) -> Result<Promise, JsValue>;
 
+    /// The objects of a class.
+    pub(super) type Namespace;
+
+    #[wasm_bindgen(method, catch)]
+    pub(super) fn jurisdiction(this: &Namespace, name: &str) -> Result<JsValue, JsValue>;
+
     /// A queue, as its producers see it.
     pub(super) type Queue;
 

@@ -5,6 +5,7 @@
 
 mod admin;
 mod attempt;
+mod authorize;
 mod events;
 mod faults;
 mod front;
@@ -12,14 +13,17 @@ mod gate;
 mod http;
 mod inspect;
 mod js;
+mod limit;
 mod log;
 mod origin;
 mod pass;
 mod policy;
+mod principal;
 mod probe;
 mod records;
 mod seal;
 mod store;
+mod subtle;
 mod waiters;
 mod well_known;
 

@@ -44,15 +44,16 @@ pub(super) fn keep(
     let Some(Found::Operation(_, params)) = found else {
         return Vec::new();
     };
+    // A value of the body is the same however the body is compressed.
+    let content = command.content().ok();
     let incoming = Incoming {
         headers: &request.headers,
         query: command.query,
         params: &params,
+        body: content.as_deref(),
     };
-    // A value of the body is the same however the body is compressed.
-    let content = command.content().unwrap_or_default();
     let value = |it: &Placeholder| {
-        let value = placeholder(it, operation, incoming, &content)?;
+        let value = placeholder(it, operation, incoming)?;
         Some((it.to_string(), value))
     };
     reconcile.placeholders().filter_map(value).collect()

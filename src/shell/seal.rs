@@ -9,11 +9,12 @@
 //! A sealed text is the 12 bytes of its nonce and the ciphertext with its tag.
 
 use js_sys::futures::JsFuture;
-use js_sys::{Array, Object, Promise, Uint8Array};
-use wasm_bindgen::prelude::*;
+use js_sys::{Array, Object, Uint8Array};
+use wasm_bindgen::JsValue;
 use worker::Env;
 
 use super::js;
+use super::subtle::{Subtle, subtle};
 use crate::core::answer::{Answer, Original, Problem, Told};
 use crate::core::code::Code;
 use crate::core::recovery::Kept;
@@ -26,47 +27,6 @@ const MOST_SECRETS: u32 = 32;
 /// What the derived keys are for, with the version of the sealed form.
 const PURPOSE: &str = "oncegate record 1";
 const NONCE: usize = 12;
-
-#[wasm_bindgen]
-extern "C" {
-    type Subtle;
-
-    #[wasm_bindgen(method, catch, js_name = importKey)]
-    fn import_key(
-        this: &Subtle,
-        format: &str,
-        key: &Uint8Array,
-        algorithm: &str,
-        extractable: bool,
-        usages: &Array,
-    ) -> Result<Promise, JsValue>;
-
-    #[wasm_bindgen(method, catch, js_name = deriveKey)]
-    fn derive_key(
-        this: &Subtle,
-        algorithm: &Object,
-        base: &JsValue,
-        derived: &Object,
-        extractable: bool,
-        usages: &Array,
-    ) -> Result<Promise, JsValue>;
-
-    #[wasm_bindgen(method, catch)]
-    fn encrypt(
-        this: &Subtle,
-        algorithm: &Object,
-        key: &JsValue,
-        text: &Uint8Array,
-    ) -> Result<Promise, JsValue>;
-
-    #[wasm_bindgen(method, catch)]
-    fn decrypt(
-        this: &Subtle,
-        algorithm: &Object,
-        key: &JsValue,
-        text: &Uint8Array,
-    ) -> Result<Promise, JsValue>;
-}
 
 /// The number of the newest secret, if there is one.
 pub(super) fn newest(env: &Env) -> Option<u32> {
@@ -254,13 +214,8 @@ pub(super) async fn open(
 async fn key(env: &Env, subtle: &Subtle, number: u32, reference: &str) -> Result<JsValue, JsValue> {
     let secret = secret(env, number).ok_or("the secret is not configured")?;
     let bytes = Uint8Array::from(secret.as_bytes());
-    let base = subtle.import_key(
-        "raw",
-        &bytes,
-        "HKDF",
-        false,
-        &Array::of1(&"deriveKey".into()),
-    )?;
+    let uses = Array::of1(&"deriveKey".into());
+    let base = subtle.import_key("raw", &bytes, &"HKDF".into(), false, &uses)?;
     let base = JsFuture::from(base).await?;
     let hkdf = Object::new();
     js::set(&hkdf, "name", "HKDF")?;
@@ -296,9 +251,4 @@ fn secret(env: &Env, number: u32) -> Option<String> {
     js::binding(env, &name)?
         .as_string()
         .filter(|secret| !secret.is_empty())
-}
-
-fn subtle() -> Result<Subtle, JsValue> {
-    let crypto = js_sys::Reflect::get(&js_sys::global(), &"crypto".into())?;
-    Ok(js_sys::Reflect::get(&crypto, &"subtle".into())?.unchecked_into())
 }

@@ -8,14 +8,14 @@ use worker::Response;
 
 use super::front::{Incoming_, call};
 use super::waiters::within;
-use super::{admin, http, policy};
-use crate::core::admission::{Admission, Incoming, admit, principal};
+use super::{admin, authorize, http, policy, principal};
+use crate::core::admission::{Identified, Incoming, identify, key};
 use crate::core::answer::Problem;
 use crate::core::code::Code;
 use crate::core::envelope::{Ask, Envelope};
 use crate::core::identity::{Digest, Nonce, ObjectName, parse_reference};
 use crate::core::policy::parse::Loaded;
-use crate::core::policy::{Operation, Params, normalise};
+use crate::core::policy::{Operation, Params, Policy, normalise};
 use crate::core::time::Span;
 use crate::core::wire::{Message, WELL_KNOWN};
 
@@ -50,25 +50,35 @@ pub(super) async fn answer(incoming: &Incoming_<'_>) -> Option<worker::Result<Re
 }
 
 async fn status(incoming: &Incoming_<'_>, name: &str) -> worker::Result<Response> {
-    let operation = match policy::loaded(incoming.env) {
-        Loaded::Valid(policy) => policy.operation(name),
+    let policy = match policy::loaded(incoming.env) {
+        Loaded::Valid(policy) => policy,
         Loaded::Invalid { .. } => {
             return incoming.refuse(None, Problem::of(Code::GateUnavailable));
         }
     };
-    let Some(operation) = operation else {
+    let Some(operation) = policy.operation(name) else {
         return incoming.not_found();
     };
-    let (name, owner, nonce) = match asked(incoming, operation) {
+    let (name, owner, nonce) = match asked(incoming, policy, operation).await {
         Ok(Some(asked)) => asked,
         Ok(None) => return incoming.not_found(),
         Err(problem) => return incoming.refuse(Some(operation), problem),
     };
+    // What is known of an operation is for those who may see its reply.
+    let (headers, context) = (&incoming.headers, incoming.context(Some(operation)));
+    match authorize::replay(incoming.env, operation, headers, context).await {
+        Ok(()) => {}
+        Err(authorize::Refusal::Response(response)) => return Ok(response),
+        Err(authorize::Refusal::Problem(problem)) => {
+            return incoming.refuse(Some(operation), problem);
+        }
+    }
     let envelope = Envelope {
         operation: operation.name.clone(),
         name,
         owner,
         base: incoming.target.base.clone(),
+        counted_as: None,
         ask: Ask::Status(nonce),
     };
     let answer = within(PATIENCE, Box::pin(call(incoming.env, &envelope, &[]))).await;
@@ -76,8 +86,9 @@ async fn status(incoming: &Incoming_<'_>, name: &str) -> worker::Result<Response
 }
 
 /// Which record is asked for: by its reference, or by the key that it was made with.
-fn asked(
+async fn asked(
     incoming: &Incoming_<'_>,
+    policy: &Policy,
     operation: &Operation,
 ) -> Result<Option<(ObjectName, Digest, Option<Nonce>)>, Problem> {
     let (query, params) = (incoming.target.query(), Params::default());
@@ -85,20 +96,21 @@ fn asked(
         headers: &incoming.headers,
         query,
         params: &params,
+        body: None,
     };
     let reference = query
         .into_iter()
         .flat_map(|query| query.split('&'))
         .find_map(|pair| pair.strip_prefix("reference="));
     if let Some(reference) = reference {
-        let owner = principal(operation, identifying)?;
+        let owner = principal::of(policy, operation, &incoming.headers).await?;
         return Ok(parse_reference(reference)
             .map(|(name, nonce)| (name.clone(), name.owner(&owner), Some(nonce))));
     }
-    match admit(operation, identifying)? {
-        Admission::Admitted { name, owner } => Ok(Some((name, owner, None))),
-        Admission::Bypassed => Err(Problem::of(Code::KeyMissing)),
-    }
+    let key = key(operation, identifying)?.ok_or_else(|| Problem::of(Code::KeyMissing))?;
+    let principal = principal::of(policy, operation, &incoming.headers).await?;
+    let Identified { name, owner } = identify(operation, identifying, &key, &principal)?;
+    Ok(Some((name, owner, None)))
 }
 
 fn method_not_allowed() -> Message {

@@ -270,8 +270,8 @@ fn a_damaged_lock_is_never_taken_for_an_absent_one() {
         ),
         (&lock.replace("key =", "keys ="), "is no identity lock: "),
         (
-            &format!("{lock}jurisdiction = \"eu\"\n"),
-            "unknown field `jurisdiction`",
+            &format!("{lock}region = \"eu\"\n"),
+            "unknown field `region`",
         ),
         (
             &lock.replace("[top.pay]", "[tip.pay]"),

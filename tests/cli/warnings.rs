@@ -32,6 +32,12 @@ const CAUSES: &[(&str, &str, &str)] = &[
         "",
         "principal = \"authorization:any\"",
     ),
+    (
+        "principal_written_by_others",
+        "",
+        "principal = \"header:X-User\"\nprincipal_trusted = true",
+    ),
+    ("cookie_may_change", "", "principal = \"cookie:session\""),
     ("absent_key_passes", "", "when_absent = \"pass\""),
     ("replay_on_mismatch", "", "on_mismatch = \"replay\""),
     (

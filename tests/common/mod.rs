@@ -60,6 +60,8 @@ pub struct World {
     pub events: bool,
     /// Whether there is a secret to encrypt with.
     pub secret: bool,
+    /// Whether new keys have to be counted.
+    pub uncounted: bool,
     drawn: u64,
 }
 
@@ -77,6 +79,7 @@ impl World {
             probe_open: false,
             events: false,
             secret: true,
+            uncounted: false,
             drawn: 0,
         }
     }
@@ -139,6 +142,7 @@ impl World {
             probe_open: self.probe_open,
             events: self.events,
             secret: self.secret,
+            uncounted: self.uncounted,
         };
         act(arrival)
     }
@@ -193,6 +197,7 @@ impl World {
         let mark = if step.mismatch { " mismatch" } else { "" };
         match &step.reaction {
             Reaction::Answer(answer) => format!("{}{mark}", short(&self.wire(answer, step))),
+            Reaction::Count => "count".to_owned(),
             Reaction::Deliver(told) => format!("deliver {}", told.wire()),
             Reaction::Forward(fence) => format!("forward {}", fence.attempt),
             Reaction::Nothing => "nothing".to_owned(),

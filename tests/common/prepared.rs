@@ -62,6 +62,7 @@ impl Prepared {
             probe_open: coming.probe_open,
             events: coming.events,
             secret: true,
+            uncounted: false,
         }
     }
 }

@@ -85,7 +85,7 @@ fn stored_first(case: &Case<'_>, step: &Step) {
             assert!(retry_after.retry_after() >= 1, "{case}");
         }
         Reaction::Deliver(told) => delivered(case, step, *told),
-        Reaction::Forward(_) | Reaction::Nothing => {}
+        Reaction::Count | Reaction::Forward(_) | Reaction::Nothing => {}
         Reaction::Wait { fence, until } => {
             assert_eq!(record.map(Record::fence), Some(*fence), "{case}");
             assert!(*until > case.now, "a wait that is over: {case}");
@@ -182,7 +182,7 @@ fn answer_of_state(case: &Case<'_>, step: &Step, known: &Record, claimant: bool)
         Reaction::Answer(Answer::Replay { .. }) => "reply".to_owned(),
         Reaction::Forward(_) => "claim".to_owned(),
         Reaction::Wait { .. } => "wait".to_owned(),
-        Reaction::Deliver(_) | Reaction::Nothing => panic!("{case}"),
+        Reaction::Count | Reaction::Deliver(_) | Reaction::Nothing => panic!("{case}"),
     };
     let allowed: &[&str] = match &known.state {
         State::Completed(_) => match operation.on_repeat {

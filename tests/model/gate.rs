@@ -149,7 +149,9 @@ impl World {
                 };
             }
             Reaction::Answer(answer) => self.tell(model, Some(client), &answer),
-            Reaction::Deliver(_) | Reaction::Nothing => panic!("an arrival ends otherwise"),
+            Reaction::Count | Reaction::Deliver(_) | Reaction::Nothing => {
+                panic!("an arrival ends otherwise")
+            }
         }
         true
     }

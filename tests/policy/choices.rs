@@ -83,6 +83,7 @@ fn the_documented_defaults_written_out_are_the_same_policy() {
             "recovery": { "then": "hold" },
             "command": { "version": 1 },
             "final": [], "retryable": [], "ambiguous": [], "statuses": {},
+            "principal_trusted": false, "limit": false, "placement": {},
         }),
     );
     let written = globals(json!({ "preset": "default", "unmatched": "pass", "statuses": {} }));
@@ -101,6 +102,40 @@ fn every_choice_can_be_made() {
         (json!({}), |o| {
             o.principal == Principal::None && o.scope.is_empty()
         }),
+        (json!({ "principal": "cookie:__Host-sid" }), |o| {
+            o.principal == Principal::Cookie("__Host-sid".to_owned())
+        }),
+        (
+            json!({ "principal": "header:X-User", "principal_trusted": true }),
+            |o| o.principal == Principal::Header("x-user".to_owned()),
+        ),
+        (
+            json!({ "principal": "header:X-User", "authorize_replay": "GET /v1/me?a=b" }),
+            |o| o.authorize_replay.as_deref() == Some("/v1/me?a=b"),
+        ),
+        (
+            json!({ "principal": "header:X-User", "on_repeat": "refuse" }),
+            |o| o.authorize_replay.is_none(),
+        ),
+        (json!({ "key": ["body:/a~1b/0", "query:id"] }), |o| {
+            o.reads_body()
+                && o.key
+                    .first()
+                    .is_some_and(|it| it.to_string() == "body:/a~1b/0")
+        }),
+        (json!({ "scope": ["body:/account"] }), Operation::reads_body),
+        (
+            json!({ "principal": "authorization", "limit": true }),
+            |o| o.limit,
+        ),
+        (
+            json!({ "placement": { "jurisdiction": "eu", "hint": "weur" } }),
+            |o| o.placement.jurisdiction == Some("eu") && o.placement.hint == Some("weur"),
+        ),
+        (
+            json!({ "on_repeat": "acknowledge", "acknowledge": { "body": "ok" } }),
+            |o| o.acknowledge.body == "ok" && o.acknowledge.status.is_none(),
+        ),
         (json!({ "scope": ["principal"] }), |o| {
             o.scope == [ScopePart::Principal]
         }),

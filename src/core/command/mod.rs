@@ -86,6 +86,27 @@ impl<'a> Command<'a> {
     }
 }
 
+/// A body without its content codings, as [`Command::content`] gives it.
+///
+/// # Errors
+/// If it is not what its codings say, or too long when decoded.
+pub fn content<'a>(
+    headers: &'a [(String, String)],
+    body: &'a [u8],
+    max_decoded: usize,
+) -> Result<Cow<'a, [u8]>, Malformed> {
+    let command = Command {
+        operation: "",
+        method: "",
+        path: "",
+        query: None,
+        headers,
+        body,
+        max_decoded,
+    };
+    command.content()
+}
+
 /// A body that is not what its media type or coding says.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Malformed {

@@ -9,10 +9,10 @@ use super::declare::{Choice, Decl, Duration, Flag, Size, field, planned};
 use super::declare::{Form, Kind, forms};
 use super::{
     AfterExpiry, AfterWait, Effect, OnMismatch, OnRepeat, Preset, Unmatched, WhenAbsent,
-    WhileRunning,
+    WhileRunning, access,
 };
 #[cfg(feature = "cli")]
-use super::{keep, recipe, recovery_fields};
+use super::{acknowledge, keep, placement, recipe, recovery_fields};
 use crate::core::time::Span;
 
 /// The longest body or reply: an isolate has 128 MB for all that it does at one time.
@@ -66,7 +66,11 @@ pub static GLOBALS: &[Decl] = &[
         Kind::List(0, &Kind::Table(|| OPERATION)),
         "Operations, beside those that have a variable ONCEGATE_OP_* of their own."
     ),
-    planned!("jwt"),
+    field!(
+        "jwt",
+        Kind::Table(|| access::JWT),
+        "What tokens have to say, for operations with a principal of the form jwt:CLAIM."
+    ),
     planned!("cors"),
     planned!("server_timing"),
 ];
@@ -137,6 +141,11 @@ pub(super) const MAX_BODY: Size = Size {
     most: MOST_BYTES,
 };
 
+pub(super) const LIMIT: Flag = Flag {
+    name: "limit",
+    default: false,
+};
+
 pub(super) const STREAM: Flag = Flag {
     name: "stream",
     default: false,
@@ -160,8 +169,15 @@ pub static OPERATION: &[Decl] = &[
     field!(
         required "principal",
         Kind::Text(Form {
-            pattern: "^(authorization(:any)?|none)$",
-            examples: &["authorization", "authorization:any", "none"],
+            pattern: "^(authorization(:any)?|none|(cookie|header|jwt):[!-~]+)$",
+            examples: &[
+                "authorization",
+                "authorization:any",
+                "jwt:CLAIM",
+                "cookie:NAME",
+                "header:NAME",
+                "none",
+            ],
         }),
         "Who a request is from."
     ),
@@ -259,11 +275,32 @@ pub static OPERATION: &[Decl] = &[
         Kind::Statuses,
         "The status of each problem code, over those of the preset and the whole policy."
     ),
-    planned!("authorize_replay"),
-    planned!("principal_trusted"),
-    planned!("acknowledge"),
-    planned!("limit"),
-    planned!("placement"),
+    field!(
+        "authorize_replay",
+        Kind::Text(access::QUESTION),
+        "What the origin is asked, with the caller's credentials, before anything stored is given \
+         out."
+    ),
+    field!(
+        access::TRUSTED.name,
+        access::TRUSTED.kind(),
+        "Whether something before the gate sets the header of the principal, so that no caller can."
+    ),
+    field!(
+        "acknowledge",
+        Kind::Table(|| acknowledge::FIELDS),
+        "What the sender of a duplicate gets; with on_repeat = \"acknowledge\" only."
+    ),
+    field!(
+        LIMIT.name,
+        LIMIT.kind(),
+        "Whether the new keys of each principal are counted by the binding ONCEGATE_LIMIT."
+    ),
+    field!(
+        "placement",
+        Kind::Table(|| placement::FIELDS),
+        "Where the objects of this operation are."
+    ),
 ];
 
 #[cfg(feature = "cli")]
@@ -274,14 +311,25 @@ const ROUTE: Form = Form {
 
 #[cfg(feature = "cli")]
 const KEY_PART: Form = Form {
-    pattern: "^(header|query|path):.+$",
-    examples: &["header:Idempotency-Key", "query:NAME", "path:NAME"],
+    pattern: "^((header|query|path):.+|body:/.*)$",
+    examples: &[
+        "header:Idempotency-Key",
+        "query:NAME",
+        "path:NAME",
+        "body:/order_id",
+    ],
 };
 
 #[cfg(feature = "cli")]
 const SCOPE_PART: Form = Form {
-    pattern: "^(principal|(header|query|path):.+)$",
-    examples: &["principal", "header:NAME", "query:NAME", "path:NAME"],
+    pattern: "^(principal|(header|query|path):.+|body:/.*)$",
+    examples: &[
+        "principal",
+        "header:NAME",
+        "query:NAME",
+        "path:NAME",
+        "body:/account_id",
+    ],
 };
 
 pub(super) const WAIT: WhileRunning = WhileRunning::Wait {

@@ -4,12 +4,15 @@
 //! way to one, it reports every fault at once, and it refuses by name what this version does not
 //! build yet. It never guesses a default for something that was written wrongly.
 
+mod access;
+mod acknowledge;
 mod declare;
 mod declared;
 mod fields;
 mod keep;
 mod operation;
 pub mod parse;
+mod placement;
 mod reader;
 mod recipe;
 mod recovery;
@@ -21,16 +24,19 @@ mod target;
 mod values;
 pub mod warnings;
 
+pub use acknowledge::Acknowledge;
 pub use declare::Decl;
 #[cfg(feature = "cli")]
 pub use declare::{About, Form, Kind, Words};
 pub use declared::{GLOBALS, OPERATION};
+pub use placement::Placement;
 pub use reader::PolicyError;
 pub use route::{Found, Params, Route};
 pub use statuses::Statuses;
 pub use target::normalise;
 
 use crate::core::command::{Pointer, Recipe};
+use crate::core::jwt::Rules;
 use crate::core::recovery::Reconcile;
 use crate::core::time::Span;
 
@@ -45,6 +51,21 @@ pub struct Policy {
     pub operations: Vec<Operation>,
     /// The status of gate-made answers where no operation is concerned.
     pub statuses: Statuses,
+    /// What tokens have to say; there if an operation asks for one.
+    pub jwt: Option<Rules>,
+}
+
+impl Operation {
+    /// Whether the identity of a request stands in its body.
+    #[must_use]
+    pub fn reads_body(&self) -> bool {
+        let scope = self.scope.iter().filter_map(|part| match part {
+            ScopePart::Principal => None,
+            ScopePart::Value(part) => Some(part),
+        });
+        let mut parts = self.key.iter().chain(scope);
+        parts.any(|part| matches!(part, KeyPart::Body(_)))
+    }
 }
 
 impl Policy {
@@ -141,6 +162,8 @@ pub struct Operation {
     pub routes: Vec<Route>,
     /// Who a request is from.
     pub principal: Principal,
+    /// The question that the origin has to allow before anything stored is given out.
+    pub authorize_replay: Option<String>,
     /// What makes two equal keys different keys.
     pub scope: Vec<ScopePart>,
     /// Where the key is.
@@ -151,6 +174,8 @@ pub struct Operation {
     pub on_mismatch: OnMismatch,
     /// What the same command again gets, once it is done.
     pub on_repeat: OnRepeat,
+    /// What a duplicate gets, where the policy says more than the stored status.
+    pub acknowledge: Acknowledge,
     /// What the same command gets while the first is still running.
     pub while_running: WhileRunning,
     /// How often the effect may happen.
@@ -161,6 +186,10 @@ pub struct Operation {
     pub origin_timeout: Span,
     /// The longest request body in bytes.
     pub max_body: usize,
+    /// Whether the new keys of a principal are counted.
+    pub limit: bool,
+    /// Where the objects of this operation are.
+    pub placement: Placement,
     /// What is kept of the answer, and for how long.
     pub keep: Keep,
     /// Whether a success is passed on while it comes.
@@ -180,13 +209,19 @@ pub struct Operation {
 }
 
 /// Who a request is from.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Principal {
     /// The digest of the `Authorization` header; with `any`, signing schemes and JWTs as well.
     Authorization {
         /// Whether credentials that change between attempts are taken on purpose.
         any: bool,
     },
+    /// The cookie of this name.
+    Cookie(String),
+    /// A header that something before the gate sets, by its lower-case name.
+    Header(String),
+    /// This claim of a verified token, with its issuer.
+    Jwt(String),
     /// Nobody in particular.
     None,
 }
@@ -209,6 +244,8 @@ pub enum KeyPart {
     Query(String),
     /// A parameter of the path.
     Path(String),
+    /// A place of a JSON body.
+    Body(Pointer),
 }
 
 /// What a request without its key gets.

@@ -6,10 +6,13 @@
 
 use serde_json::Value;
 
-use super::declared::{AFTER_EXPIRY, EFFECT, MAX_BODY, ON_REPEAT, OPERATION, STREAM, WHEN_ABSENT};
+use super::declared::{
+    AFTER_EXPIRY, EFFECT, LIMIT, MAX_BODY, ON_REPEAT, OPERATION, STREAM, WHEN_ABSENT,
+};
 use super::reader::{Faults, Field, Table, quote, string, wrong_type};
 use super::{
-    KeyPart, Operation, Preset, Principal, Route, ScopePart, fields, keep, recipe, recovery, values,
+    KeyPart, Operation, Preset, Principal, Route, ScopePart, access, acknowledge, fields, keep,
+    placement, recipe, recovery, values,
 };
 use crate::core::code::Code;
 use crate::core::command::Recipe;
@@ -18,6 +21,8 @@ use crate::core::command::Recipe;
 pub(super) struct Common {
     pub(super) preset: Preset,
     pub(super) statuses: Vec<(Code, u16)>,
+    /// Whether it says what tokens have to say.
+    pub(super) tokens: bool,
 }
 
 /// An operation as far as it could be read.
@@ -59,18 +64,25 @@ fn whole(
     // Every field is read, and so reported, before the first that is missing ends this.
     let principal = table.text("principal", faults, values::principal).required(
         table.path("principal"),
-        "\"authorization\", \"authorization:any\" or \"none\"",
+        "\"authorization\", \"jwt:CLAIM\", \"cookie:NAME\", \"header:NAME\" or \"none\"",
         faults,
     );
-    let scope = scope(table, principal, faults);
+    let scope = scope(table, principal.as_ref(), faults);
     let key = key(table, faults);
     check_parameters(table, draft, scope.as_deref(), key.as_deref(), faults);
     let when_absent = WHEN_ABSENT.take(table, faults);
     let on_repeat = ON_REPEAT.take(table, faults);
+    let acknowledge = acknowledge::read(table, on_repeat, faults);
+    let authorize_replay = access::authorize_replay(table, faults);
+    let asks = !matches!(&authorize_replay, Some(None));
+    let who = principal.as_ref();
+    let checked = access::check(table, who, on_repeat, asks, common.tokens, faults);
     let on_mismatch = fields::on_mismatch(table, on_repeat, faults);
     let while_running = fields::while_running(table, faults);
     let (lease, origin_timeout) = fields::deadlines(table, faults);
     let max_body = MAX_BODY.take(table, faults);
+    let limit = limit(table, principal.as_ref(), faults);
+    let placement = placement::read(table, faults);
     let keep = keep::read(table, on_repeat, faults);
     let stream = STREAM.take(table, faults);
     let after_expiry = AFTER_EXPIRY.take(table, faults);
@@ -80,20 +92,25 @@ fn whole(
     check_headers(table, key.as_deref(), recipe.as_ref(), faults);
     let outcomes = fields::outcomes(table, faults);
     let statuses = fields::operation_statuses(table, on_repeat, common, faults);
+    checked?;
     Some(Operation {
         name: draft.name.clone()?,
         routes: draft.routes.clone()?,
         principal: principal?,
+        authorize_replay: authorize_replay?,
         scope: scope?,
         key: key?,
         when_absent: when_absent?,
         on_mismatch: on_mismatch?,
         on_repeat: on_repeat?,
+        acknowledge: acknowledge?,
         while_running: while_running?,
         effect: effect?,
         lease: lease?,
         origin_timeout: origin_timeout?,
         max_body: max_body?,
+        limit: limit?,
+        placement: placement?,
         keep: keep?,
         stream: stream?,
         after_expiry: after_expiry?,
@@ -162,10 +179,10 @@ fn routes(table: &Table<'_>, faults: &mut Faults) -> Option<Vec<Route>> {
 
 fn scope(
     table: &Table<'_>,
-    principal: Option<Principal>,
+    principal: Option<&Principal>,
     faults: &mut Faults,
 ) -> Option<Vec<ScopePart>> {
-    let nobody = principal == Some(Principal::None);
+    let nobody = principal == Some(&Principal::None);
     if table.get("scope").is_none() {
         return Some(if nobody {
             Vec::new()
@@ -193,6 +210,15 @@ fn key(table: &Table<'_>, faults: &mut Faults) -> Option<Vec<KeyPart>> {
         faults.add(table.path("key"), "must hold at least one part");
     }
     Some(key)
+}
+
+fn limit(table: &Table<'_>, principal: Option<&Principal>, faults: &mut Faults) -> Option<bool> {
+    let limit = LIMIT.take(table, faults)?;
+    if limit && principal == Some(&Principal::None) {
+        let message = "counts the new keys of each principal: principal is \"none\"";
+        faults.add(table.path(LIMIT.name), message);
+    }
+    Some(limit)
 }
 
 /// Reads a list of parts, none of them twice.

@@ -11,9 +11,10 @@ use super::declared::{self, PRESET, UNMATCHED};
 use super::operation::{self, Common, Draft};
 use super::reader::{Faults, Field, Table, quote, wrong_type};
 use super::{
-    Guarded, OnRepeat, Origin, Policy, PolicyError, Preset, Route, Statuses, Unmatched, fields,
-    values,
+    Guarded, OnRepeat, Origin, Policy, PolicyError, Preset, Route, Statuses, Unmatched, access,
+    fields, values,
 };
+use crate::core::jwt::Rules;
 
 /// A policy as it was found.
 #[derive(Clone, Debug)]
@@ -107,6 +108,7 @@ struct Found {
     origin: Option<Origin>,
     unmatched: Option<Unmatched>,
     drafts: Vec<Draft>,
+    jwt: Option<Rules>,
     /// Whether every operation that was written is among the drafts.
     readable: bool,
 }
@@ -115,6 +117,7 @@ fn read_globals(globals: Option<Value>, found: &mut Found, faults: &mut Faults) 
     let mut common = Common {
         preset: Preset::Default,
         statuses: Vec::new(),
+        tokens: false,
     };
     let Some(value) = globals else {
         faults.add(
@@ -139,6 +142,10 @@ fn read_globals(globals: Option<Value>, found: &mut Found, faults: &mut Faults) 
     let preset = PRESET.take(&table, faults);
     found.unmatched = UNMATCHED.take(&table, faults);
     common.preset = preset.unwrap_or(Preset::Default);
+    let jwt = access::jwt(&table, faults);
+    // A faulty table is there all the same: it has been reported once.
+    common.tokens = !matches!(&jwt, Some(None));
+    found.jwt = jwt.flatten();
     common.statuses = fields::statuses(&table, faults).unwrap_or_default();
     let items = match table.list("operations", faults) {
         Field::Absent => &[],
@@ -236,6 +243,7 @@ fn conclude(found: Found, statuses: Statuses, errors: Vec<PolicyError>) -> Loade
         origin,
         unmatched,
         drafts,
+        jwt,
         readable,
     } = found;
     let routes: Option<Vec<Vec<Route>>> = drafts.iter().map(|draft| draft.routes.clone()).collect();
@@ -248,6 +256,7 @@ fn conclude(found: Found, statuses: Statuses, errors: Vec<PolicyError>) -> Loade
                     unmatched,
                     operations,
                     statuses,
+                    jwt,
                 });
             }
             let routes = routes.filter(|_| readable).map(|routes| routes.concat());

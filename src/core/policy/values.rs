@@ -4,6 +4,7 @@
 
 use super::reader::{no_choice, quote};
 use super::{KeyPart, Origin, Principal, ScopePart};
+use crate::core::command::Pointer;
 
 /// Reads `https://api.example.com/prefix` or `service:BINDING`.
 pub(super) fn origin(text: &str) -> Result<Origin, String> {
@@ -79,16 +80,25 @@ pub(super) fn principal(text: &str) -> Result<Principal, String> {
         "authorization" => Ok(Principal::Authorization { any: false }),
         "authorization:any" => Ok(Principal::Authorization { any: true }),
         "none" => Ok(Principal::None),
-        _ => {
-            let planned = ["jwt:", "cookie:", "header:"]
-                .iter()
-                .any(|form| text.starts_with(form));
-            Err(no_choice(
+        _ => match text.split_once(':') {
+            Some(("cookie", name)) => token(name).map(|()| Principal::Cookie(name.to_owned())),
+            Some(("header", name)) => header(name).map(Principal::Header),
+            // The name of a claim may be an address (RFC 7519 §4.2).
+            Some(("jwt", name)) if is_claim(name) => Ok(Principal::Jwt(name.to_owned())),
+            Some(("jwt", _)) => Err(format!("{} lacks the name of a claim", quote(text))),
+            Some(_) | None => Err(no_choice(
                 text,
-                &["authorization", "authorization:any", "none"],
-                planned,
-            ))
-        }
+                &[
+                    "authorization",
+                    "authorization:any",
+                    "jwt:CLAIM",
+                    "cookie:NAME",
+                    "header:NAME",
+                    "none",
+                ],
+                false,
+            )),
+        },
     }
 }
 
@@ -96,36 +106,55 @@ pub(super) fn principal(text: &str) -> Result<Principal, String> {
 pub(super) fn scope_part(text: &str) -> Result<ScopePart, String> {
     match text {
         "principal" => Ok(ScopePart::Principal),
-        _ => part(text, &["principal", HEADER, QUERY, PATH]).map(ScopePart::Value),
+        _ => part(text, &["principal", HEADER, QUERY, PATH, BODY]).map(ScopePart::Value),
     }
 }
 
 /// Reads a part of the key.
 pub(super) fn key_part(text: &str) -> Result<KeyPart, String> {
-    part(text, &[HEADER, QUERY, PATH])
+    part(text, &[HEADER, QUERY, PATH, BODY])
 }
 
 const HEADER: &str = "header:NAME";
 const QUERY: &str = "query:NAME";
 const PATH: &str = "path:NAME";
+const BODY: &str = "body:/json/pointer";
 
 fn part(text: &str, forms: &[&str]) -> Result<KeyPart, String> {
     match text.split_once(':') {
         Some(("header", name)) => header(name).map(KeyPart::Header),
         Some(("query", name)) if !name.is_empty() => Ok(KeyPart::Query(name.to_owned())),
         Some(("path", name)) if !name.is_empty() => Ok(KeyPart::Path(name.to_owned())),
+        Some(("body", pointer)) => place(pointer).map(KeyPart::Body),
         Some(("query" | "path", _)) => Err(format!("{} lacks a name", quote(text))),
-        Some((form, _)) => Err(no_choice(text, forms, form == "body")),
-        None => Err(no_choice(text, forms, false)),
+        Some(_) | None => Err(no_choice(text, forms, false)),
     }
+}
+
+/// Reads a place of a JSON body that is one value.
+fn place(text: &str) -> Result<Pointer, String> {
+    let pointer = Pointer::parse(text).map_err(|why| format!("{}: {why}", quote(text)))?;
+    if pointer.tokens().is_empty() || pointer.has_wildcard() {
+        return Err(format!("{} must name one value of the body", quote(text)));
+    }
+    Ok(pointer)
+}
+
+fn is_claim(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+fn token(name: &str) -> Result<(), String> {
+    let letter = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
+    if name.is_empty() || !name.bytes().all(letter) {
+        return Err(format!("{} is not a name", quote(name)));
+    }
+    Ok(())
 }
 
 /// Reads the name of a header that may be part of an identity or of a command.
 pub(super) fn header(name: &str) -> Result<String, String> {
-    let token = |b: u8| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b);
-    if name.is_empty() || !name.bytes().all(token) {
-        return Err(format!("{} is not the name of a header", quote(name)));
-    }
+    token(name).map_err(|_| format!("{} is not the name of a header", quote(name)))?;
     let name = name.to_ascii_lowercase();
     match name.as_str() {
         "authorization" | "proxy-authorization" | "cookie" => Err(format!(

@@ -81,7 +81,7 @@ const OF_THE_POLICY: [Row<Policy>; 2] = [
     },
 ];
 
-const OF_AN_OPERATION: [Row<Operation>; 16] = [
+const OF_AN_OPERATION: [Row<Operation>; 18] = [
     Row {
         code: "principal_none",
         field: "principal",
@@ -95,6 +95,20 @@ const OF_AN_OPERATION: [Row<Operation>; 16] = [
         applies: |operation| operation.principal == Principal::Authorization { any: true },
         message: "credentials that are signed or renewed between attempts make every retry a \
                   second operation; take authorization:any only if they stay the same",
+    },
+    Row {
+        code: "principal_written_by_others",
+        field: "principal",
+        applies: |operation| matches!(operation.principal, Principal::Header(_)),
+        message: "whoever reaches the gate without what sets this header can be anybody: close \
+                  every other way to the gate",
+    },
+    Row {
+        code: "cookie_may_change",
+        field: "principal",
+        applies: |operation| matches!(operation.principal, Principal::Cookie(_)),
+        message: "a session that is renewed between attempts makes every retry a second \
+                  operation; take a cookie only if it stays the same",
     },
     Row {
         code: "absent_key_passes",

@@ -121,5 +121,5 @@ impl std::fmt::Display for Placeholder {
 
 /// Percent-encodes a value, so that it stays one value wherever in a target it is put.
 pub(super) fn escape(value: &str) -> String {
-    crate::core::admission::escape(value.as_bytes())
+    crate::core::parts::escape(value.as_bytes())
 }

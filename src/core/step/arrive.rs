@@ -127,7 +127,7 @@ fn decide(record: &Record, arrival: Arrival<'_>, now: Millis) -> Decision {
             _ if claimant => give(record, settled, Told::Executed),
             OnRepeat::Replay => give(record, settled, Told::Replayed),
             OnRepeat::Refuse => refused(Code::Duplicate),
-            OnRepeat::Acknowledge => acknowledge(settled),
+            OnRepeat::Acknowledge => acknowledge(settled, operation),
         },
         State::FailedReplayable(settled) => match operation.on_repeat {
             _ if claimant => give(record, settled, Told::Executed),
@@ -259,6 +259,9 @@ fn claim_empty(mut aged: Aged, arrival: Arrival<'_>, now: Millis) -> Step {
         Ok(fingerprint) => fingerprint.clone(),
         Err(malformed) => return aged.react(malformed_command(malformed)),
     };
+    if arrival.uncounted {
+        return aged.react(Reaction::Count);
+    }
     // What an earlier life has still to tell is told by this one.
     let earlier = aged.record.take().and_then(|record| record.outbox);
     let waiting = earlier.unwrap_or_default().waiting;

@@ -138,6 +138,8 @@ pub struct Arrival<'a> {
     pub events: bool,
     /// Whether what the policy wants encrypted can be encrypted.
     pub secret: bool,
+    /// Whether a new key has still to be counted before it may be claimed.
+    pub uncounted: bool,
 }
 
 /// How a request comes to the object.
@@ -193,6 +195,8 @@ pub struct Step {
 pub enum Reaction {
     /// Give this answer.
     Answer(Answer),
+    /// Count a new key of the principal; if it may have one more, the request arrives again.
+    Count,
     /// Pass the origin's own answer on.
     Deliver(super::answer::Told),
     /// Send the command to the origin.

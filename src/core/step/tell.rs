@@ -6,6 +6,7 @@
 use super::super::answer::{Answer, Original, Problem, Told};
 use super::super::code::Code;
 use super::super::command::Malformed;
+use super::super::policy::Operation;
 use super::super::record::{Record, Settled, State};
 use super::super::reply::{Body, Reply};
 use super::super::time::{Millis, Span};
@@ -54,10 +55,10 @@ pub(super) fn give(record: &Record, settled: &Settled, told: Told) -> Reaction {
 }
 
 /// The sender's own success: what is done is acknowledged as done, whatever status said so.
-pub(super) fn acknowledge(settled: &Settled) -> Reaction {
-    let status = match settled.reply.status {
-        status @ 200..=299 => status,
-        _ => 200,
+pub(super) fn acknowledge(settled: &Settled, operation: &Operation) -> Reaction {
+    let status = match (operation.acknowledge.status, settled.reply.status) {
+        (Some(status), _) | (None, status @ 200..=299) => status,
+        (None, _) => 200,
     };
     Reaction::Answer(Answer::Acknowledge { status })
 }

@@ -83,19 +83,23 @@ pub(super) fn read_below(body: &[u8], rules: &Rules, at: NodeId) -> Result<Docum
 /// The canonical scalar at a place of a JSON body, for keys that are made of body values.
 ///
 /// It keeps its JSON type: `"000001"` is not `1`, while `1` is `1.0`. Nothing if there is no such
-/// place, or if it holds null, an object or an array. `*` is an ordinary token that matches no
-/// item.
+/// place. `*` is an ordinary token that matches no item.
 ///
 /// # Errors
-/// If the body is not strict JSON.
+/// If the body is not strict JSON, or the place holds null, an object or an array.
 pub fn identity_value(body: &[u8], pointer: &Pointer) -> Result<Option<String>, Malformed> {
     let document = read(body, Some(&Rules::watching(std::iter::once(pointer))))?;
     let [found] = document.watched.as_slice() else {
         return Ok(None);
     };
     let source = body.get(found.source.clone()).unwrap_or_default();
-    if pointer.has_wildcard() || matches!(source, [b'{' | b'[' | b'n', ..]) {
+    if pointer.has_wildcard() {
         return Ok(None);
+    }
+    if matches!(source, [b'{' | b'[' | b'n', ..]) {
+        return Err(Malformed::new(
+            "it must be a text, a number, true or false, not null, a list or an object",
+        ));
     }
     let scalar = read(source, None)?;
     Ok(String::from_utf8(scalar.to_vec()).ok())
