@@ -82,6 +82,35 @@ fn under_the_default_policy() {
 }
 
 #[test]
+fn only_a_new_key_is_counted_before_it_is_claimed() {
+    let fields = json!({ "after_expiry": "execute" });
+    for (past, answer) in [
+        ("none", "count"),
+        ("expired", "count"),
+        ("running", "wait 10s"),
+        ("completed", "201 replayed receipt"),
+        ("retryable", "forward 2"),
+    ] {
+        let mut world = world(&fields, past);
+        world.uncounted = true;
+        let life = |world: &World| world.record.as_ref().map(|record| record.nonce);
+        let before = life(&world);
+        let step = world.arrive(SAME);
+        assert_eq!(world.words(&step), answer, "{past}");
+        if answer == "count" {
+            assert_eq!(life(&world), before, "nothing is claimed yet");
+            world.uncounted = false;
+            let step = world.arrive(SAME);
+            assert_eq!(world.words(&step), "forward 1", "{past}");
+        }
+    }
+    let mut world = world(&fields, "completed");
+    world.uncounted = true;
+    let step = world.arrive(OTHER);
+    assert_eq!(world.words(&step), "409 refused key_reused");
+}
+
+#[test]
 fn while_the_first_is_running() {
     for (rule, answer) in [
         (json!("pending"), "202 in-progress"),

@@ -35,6 +35,7 @@ const NO_ENV_FILES = { envFiles: [join(ROOT, "tests", "no-such-env-file")] };
  * @param {object} [options.policy] `{ ONCEGATE: {...}, ONCEGATE_OP_X: {...} }`; the demo operations
  * @param {object} [options.vars] further variables and secrets
  * @param {{recorder: object, by?: string}} [options.events] where its events go; see events.mjs
+ * @param {object} [options.bound] further bindings, as Miniflare's options of a worker
  * @param {string} [options.build] folder of the built Worker
  * @param {string} [options.dir] persistence folder to go on with; the caller removes it
  * @param {string} [options.root] project folder with the wrangler.toml
@@ -104,7 +105,7 @@ class Gate {
       resourcePersistencePath: this.dir,
       handleStructuredLogs: (line) => this.#noteLog(line),
       unsafeHandleRuntimeRestart: () => this.#restart?.resolve(),
-      workers: [{ ...worker, ...bound }, ...workers],
+      workers: [{ ...worker, ...bound, ...this.#options.bound }, ...workers],
     };
   }
 
