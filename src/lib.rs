@@ -22,7 +22,8 @@
 //! | where | what it owns |
 //! |---|---|
 //! | `core::policy` | the policy: reading, checking, matching of targets |
-//! | `core::admission`, `key`, `identity` | what a request must show, and the name of its object |
+//! | `core::admission`, `parts`, `key`, `identity` | what a request must show, and the name of its object |
+//! | `core::principal`, `jwt`, `keys` | who a request is from |
 //! | `core::command` | the canonical command, its hash, and how a record judges a retry |
 //! | `core::step` | the state machine |
 //! | `core::record`, `stored`, `reply`, `outbox` | what is persisted, and how |
@@ -30,6 +31,7 @@
 //! | `core::answer`, `code`, `wire` | what clients see |
 //! | `core::envelope` | what the front hands to the object |
 //! | `shell::front`, `pass`, `well_known` | a request before it reaches its object |
+//! | `shell::principal`, `authorize`, `limit` | what has to be asked elsewhere: keys, the origin, the limiter |
 //! | `shell::gate`, `records`, `store` | the object: its requests, its records, its rows |
 //! | `shell::attempt`, `origin`, `probe` | calls to the origin |
 //! | `shell::events`, `waiters`, `seal` | delivery, waiting, encryption |
