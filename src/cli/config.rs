@@ -71,19 +71,28 @@ impl Deployment {
             Loaded::Valid(policy) => policy,
             Loaded::Invalid { errors, .. } => return Err(errors),
         };
-        match &policy.origin {
-            Origin::Service(name) if !bindings.contains(name) => {
-                let place = env.map_or_else(String::new, |env| format!("env.{env}."));
+        let place = env.map_or_else(String::new, |env| format!("env.{env}."));
+        let mut errors = Vec::new();
+        let mut needed = |path: String, name: &str, kind: &str| {
+            if !bindings.iter().any(|known| known == name) {
                 let message = format!(
-                    "there is no binding \"{name}\" in [[{place}services]]; \
+                    "there is no binding \"{name}\" in [[{place}{kind}]]; \
                      environments inherit no bindings"
                 );
-                Err(vec![PolicyError {
-                    path: "origin".to_owned(),
-                    message,
-                }])
+                errors.push(PolicyError { path, message });
             }
-            Origin::Service(_) | Origin::Url(_) => Ok(policy),
+        };
+        if let Origin::Service(name) = &policy.origin {
+            needed("origin".to_owned(), name, "services");
+        }
+        for operation in policy.operations.iter().filter(|it| it.limit) {
+            let path = format!("{}.limit", operation.name);
+            needed(path, "ONCEGATE_LIMIT", "ratelimits");
+        }
+        if errors.is_empty() {
+            Ok(policy)
+        } else {
+            Err(errors)
         }
     }
 }

@@ -368,3 +368,52 @@ fn a_policy_may_be_empty() {
     assert_eq!(document["operations"], json!([]));
     assert_eq!(document["lock"]["state"], "agrees");
 }
+
+#[test]
+fn a_limit_needs_its_binding_in_the_same_environment() {
+    let limited = config("", &[pay("limit = true")]);
+    let folder = Folder::with("limited", &limited);
+    folder
+        .run("policy")
+        .is(1)
+        .says("pay.limit: there is no binding \"ONCEGATE_LIMIT\" in [[ratelimits]]");
+    let limiter = "[[ratelimits]]\nname = \"ONCEGATE_LIMIT\"\nnamespace_id = \"1\"\n\
+                   simple = { limit = 100, period = 60 }\n";
+    folder.write("wrangler.toml", &format!("{limited}\n{limiter}"));
+    folder
+        .run("policy")
+        .is(0)
+        .says("New keys of one caller are counted");
+}
+
+#[test]
+fn the_lock_holds_the_issuer_of_tokens_and_the_jurisdiction() {
+    let jwt = |issuer: &str| {
+        format!(
+            "jwt = {{ jwks = \"https://login.example/keys\", issuer = \"{issuer}\", \
+             audience = \"pay\" }}"
+        )
+    };
+    let by_token = pay("principal = \"jwt:sub\"\nplacement = { jurisdiction = \"eu\" }");
+    let first = config(&jwt("https://a.example"), &[by_token.clone()]);
+    let folder = Folder::with("issuer", &first);
+    folder.run("policy --write").is(0);
+    folder.run("policy --locked").is(0).says("agrees");
+    folder.write(
+        "wrangler.toml",
+        &config(&jwt("https://b.example"), &[by_token]),
+    );
+    folder
+        .run("policy --locked")
+        .is(1)
+        .says("issuer was \"https://a.example\" and is \"https://b.example\"");
+    let moved = pay("principal = \"jwt:sub\"\nplacement = { jurisdiction = \"us\" }");
+    folder.write(
+        "wrangler.toml",
+        &config(&jwt("https://a.example"), &[moved]),
+    );
+    folder
+        .run("policy --locked")
+        .is(1)
+        .says("jurisdiction was \"eu\" and is \"us\"");
+}
