@@ -268,7 +268,11 @@ fn problem(problem: &Problem, context: Context<'_>) -> Message {
                 .map(|it| ("location".to_owned(), it.into())),
         );
     }
-    let mut headers = vec![header("Content-Type", "application/problem+json")];
+    let described = format!("<{}{WELL_KNOWN}>; rel=\"describedby\"", context.base);
+    let mut headers = vec![
+        header("Content-Type", "application/problem+json"),
+        header("Link", &described),
+    ];
     if context.preset() == Preset::Stripe {
         document.insert("error".into(), stripe_error(code, status, detail));
         let again = code.retry() == super::code::Retry::SameKey;
@@ -322,7 +326,7 @@ fn advice(code: Code, retry_after: Option<Span>) -> Vec<(String, String)> {
 }
 
 /// What a code means, where nothing more is to be said.
-fn meaning(code: Code) -> &'static str {
+pub(super) fn meaning(code: Code) -> &'static str {
     match code {
         Code::KeyMissing => "this operation needs an idempotency key",
         Code::KeyMalformed => "the idempotency key cannot be read",
@@ -364,10 +368,10 @@ fn meaning(code: Code) -> &'static str {
     }
 }
 
-fn header(name: &str, value: &str) -> (String, String) {
+pub(super) fn header(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-fn text(document: &Value) -> Vec<u8> {
+pub(super) fn text(document: &Value) -> Vec<u8> {
     document.to_string().into_bytes()
 }

@@ -5,6 +5,7 @@
 
 mod admin;
 mod attempt;
+mod dress;
 mod events;
 mod faults;
 mod front;

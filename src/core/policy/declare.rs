@@ -180,6 +180,16 @@ impl<T: Copy> Choice<T> {
     }
 }
 
+impl<T: PartialEq> Choice<T> {
+    /// The word of a choice.
+    pub(super) fn word(&self, choice: &T) -> &'static str {
+        let mut built = self.built.iter();
+        built
+            .find(|(_, known)| known == choice)
+            .map_or("", |(word, _)| word)
+    }
+}
+
 impl<T> Choice<T> {
     /// The fault of a text that is none of the words.
     pub(super) fn fault(&self, text: &str) -> String {
@@ -196,8 +206,7 @@ impl<T: std::fmt::Debug + PartialEq> Words for Choice<T> {
 
     fn default(&self) -> Option<&'static str> {
         let default = self.default.as_ref()?;
-        let found = self.built.iter().find(|(_, choice)| choice == default);
-        found.map(|(word, _)| *word)
+        Some(self.word(default))
     }
 }
 

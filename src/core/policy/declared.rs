@@ -12,7 +12,7 @@ use super::{
     WhileRunning,
 };
 #[cfg(feature = "cli")]
-use super::{keep, recipe, recovery_fields};
+use super::{cors_fields, keep, recipe, recovery_fields};
 use crate::core::time::Span;
 
 /// The longest body or reply: an isolate has 128 MB for all that it does at one time.
@@ -34,6 +34,11 @@ pub(super) const UNMATCHED: Choice<Unmatched> = Choice {
     built: &[("pass", Unmatched::Pass), ("refuse", Unmatched::Refuse)],
     planned: &[],
     default: Some(Unmatched::Pass),
+};
+
+pub(super) const SERVER_TIMING: Flag = Flag {
+    name: "server_timing",
+    default: false,
 };
 
 /// The fields of the variable `ONCEGATE`.
@@ -66,9 +71,17 @@ pub static GLOBALS: &[Decl] = &[
         Kind::List(0, &Kind::Table(|| OPERATION)),
         "Operations, beside those that have a variable ONCEGATE_OP_* of their own."
     ),
+    field!(
+        "cors",
+        Kind::Table(|| cors_fields::FIELDS),
+        "Which web pages may call the protected operations and read the answers."
+    ),
+    field!(
+        SERVER_TIMING.name,
+        SERVER_TIMING.kind(),
+        "Whether answers on protected operations say how long the gate took."
+    ),
     planned!("jwt"),
-    planned!("cors"),
-    planned!("server_timing"),
 ];
 
 pub(super) const WHEN_ABSENT: Choice<WhenAbsent> = Choice {

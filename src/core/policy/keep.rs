@@ -12,7 +12,7 @@ use super::{Keep, KeepReply, OnRepeat, values};
 use crate::core::command::Pointer;
 use crate::core::time::Span;
 
-const REPLY: Choice<KeepReply> = Choice {
+pub(super) const REPLY: Choice<KeepReply> = Choice {
     name: "reply",
     built: &[
         ("full", KeepReply::Full),

@@ -7,13 +7,14 @@
 
 use serde_json::Value;
 
-use super::declared::{self, PRESET, UNMATCHED};
+use super::declared::{self, PRESET, SERVER_TIMING, UNMATCHED};
 use super::operation::{self, Common, Draft};
 use super::reader::{Faults, Field, Table, quote, wrong_type};
 use super::{
-    Guarded, OnRepeat, Origin, Policy, PolicyError, Preset, Route, Statuses, Unmatched, fields,
-    values,
+    Guarded, OnRepeat, Origin, Policy, PolicyError, Preset, Route, Statuses, Unmatched,
+    cors_fields, fields, values,
 };
+use crate::core::cors::Cors;
 
 /// A policy as it was found.
 #[derive(Clone, Debug)]
@@ -28,6 +29,8 @@ pub enum Loaded {
         routes: Option<Guarded>,
         /// The status of gate-made answers, as far as it could be read.
         statuses: Statuses,
+        /// Which web pages may read them, as far as that could be read.
+        cors: Option<Cors>,
     },
 }
 
@@ -38,6 +41,15 @@ impl Loaded {
         match self {
             Self::Valid(policy) => &policy.statuses,
             Self::Invalid { statuses, .. } => statuses,
+        }
+    }
+
+    /// Which web pages may read the answers of the gate.
+    #[must_use]
+    pub fn cors(&self) -> Option<&Cors> {
+        match self {
+            Self::Valid(policy) => policy.cors.as_ref(),
+            Self::Invalid { cors, .. } => cors.as_ref(),
         }
     }
 }
@@ -106,6 +118,8 @@ pub fn parse(globals: Option<Value>, operations: Vec<(String, Value)>) -> Loaded
 struct Found {
     origin: Option<Origin>,
     unmatched: Option<Unmatched>,
+    cors: Option<Cors>,
+    server_timing: bool,
     drafts: Vec<Draft>,
     /// Whether every operation that was written is among the drafts.
     readable: bool,
@@ -138,6 +152,8 @@ fn read_globals(globals: Option<Value>, found: &mut Found, faults: &mut Faults) 
     );
     let preset = PRESET.take(&table, faults);
     found.unmatched = UNMATCHED.take(&table, faults);
+    found.cors = cors_fields::read(&table, faults);
+    found.server_timing = SERVER_TIMING.take(&table, faults).unwrap_or_default();
     common.preset = preset.unwrap_or(Preset::Default);
     common.statuses = fields::statuses(&table, faults).unwrap_or_default();
     let items = match table.list("operations", faults) {
@@ -235,6 +251,8 @@ fn conclude(found: Found, statuses: Statuses, errors: Vec<PolicyError>) -> Loade
     let Found {
         origin,
         unmatched,
+        cors,
+        server_timing,
         drafts,
         readable,
     } = found;
@@ -248,6 +266,8 @@ fn conclude(found: Found, statuses: Statuses, errors: Vec<PolicyError>) -> Loade
                     unmatched,
                     operations,
                     statuses,
+                    cors,
+                    server_timing,
                 });
             }
             let routes = routes.filter(|_| readable).map(|routes| routes.concat());
@@ -260,12 +280,14 @@ fn conclude(found: Found, statuses: Statuses, errors: Vec<PolicyError>) -> Loade
                 errors,
                 routes,
                 statuses,
+                cors,
             }
         }
         (Some(_) | None, _) => Loaded::Invalid {
             errors,
             routes: None,
             statuses,
+            cors,
         },
     }
 }

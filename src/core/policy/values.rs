@@ -43,7 +43,8 @@ pub(super) fn origin(text: &str) -> Result<Origin, String> {
     Ok(Origin::Url(kept.to_owned()))
 }
 
-fn is_authority(text: &str) -> bool {
+/// Whether a text is a host, and a port if any.
+pub(super) fn is_authority(text: &str) -> bool {
     let (host, rest, inside): (&str, &str, fn(u8) -> bool) = if let Some((host, rest)) = text
         .strip_prefix('[')
         .and_then(|inner| inner.split_once(']'))
