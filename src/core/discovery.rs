@@ -7,10 +7,10 @@
 use serde_json::{Map, Value};
 
 use super::code::{Code, Retry};
-use super::pages::{advice, facts, kept, status};
+use super::pages::{advice, kept, status};
 use super::policy::{KeyPart, OnRepeat, Operation, Policy, WhileRunning};
 use super::time::Span;
-use super::wire::{Message, WELL_KNOWN, text};
+use super::wire::{Message, WELL_KNOWN, facts, meaning, text};
 
 const HEADER_KEY: &str =
     "1 to 255 printable ASCII characters: a bare word, or a quoted string (RFC 9651)";
@@ -24,7 +24,7 @@ pub fn document(policy: &Policy, base: &str) -> Message {
     put(&mut all, "operations", operations.collect::<Value>());
     let mut problems = Map::new();
     for code in Code::ALL {
-        let facts = facts(code, policy.statuses.status(code));
+        let facts = facts(code, policy.statuses.status(code), meaning(code));
         put(&mut problems, code.wire(), facts);
     }
     put(&mut all, "problems", problems);

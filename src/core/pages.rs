@@ -4,11 +4,11 @@
 //! is this version's own words and, of the policy, names of operations and statuses. They run no
 //! script and load nothing, and say so in their `Content-Security-Policy`.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::code::{Code, Retry};
 use super::policy::{AfterWait, Operation, Policy, Statuses, WhileRunning};
-use super::wire::{Message, WELL_KNOWN, header, meaning, text};
+use super::wire::{Message, WELL_KNOWN, facts, header, meaning, text};
 
 /// What is the same for everybody may be kept for a little while: it changes with a deploy only,
 /// and every answer of the gate speaks for itself.
@@ -25,8 +25,9 @@ const POLICY: &str = "default-src 'none'; style-src \
 /// The page of a problem, or the same as JSON.
 #[must_use]
 pub fn problem(code: Code, policy: Option<&Policy>, house: &Statuses, json: bool) -> Message {
+    let status = house.status(code);
     if json {
-        let document = Value::Object(facts(code, house.status(code)));
+        let document = Value::Object(facts(code, status, meaning(code)));
         return kept(
             200,
             "application/json",
@@ -34,7 +35,6 @@ pub fn problem(code: Code, policy: Option<&Policy>, house: &Statuses, json: bool
             &[("Vary", "Accept")],
         );
     }
-    let status = house.status(code);
     let mut statuses = status.to_string();
     for operation in policy.iter().flat_map(|policy| &policy.operations) {
         let own = self::status(operation, code);
@@ -61,18 +61,6 @@ pub fn problems() -> Message {
         main += &format!("<li><a href=\"{WELL_KNOWN}/problems/{name}\">{name}</a> {title}");
     }
     page("Problems of this idempotency gate", &(main + "</ul>"))
-}
-
-/// What a problem is, for programs.
-pub(super) fn facts(code: Code, status: u16) -> Map<String, Value> {
-    let mut facts = Map::new();
-    let mut say = |name: &str, value: Value| facts.insert(name.to_owned(), value);
-    say("code", code.wire().into());
-    say("title", code.title().into());
-    say("detail", meaning(code).into());
-    say("status", status.into());
-    say("retry", code.retry().wire().into());
-    facts
 }
 
 /// The status that a problem has in an operation.

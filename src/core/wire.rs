@@ -246,14 +246,9 @@ fn problem(problem: &Problem, context: Context<'_>) -> Message {
         .status
         .unwrap_or_else(|| context.statuses().status(code));
     let detail = problem.detail.as_deref().unwrap_or_else(|| meaning(code));
-    let mut document = Map::new();
+    let mut document = facts(code, status, detail);
     let kind = format!("{}{WELL_KNOWN}/problems/{}", context.base, code.wire());
     document.insert("type".into(), kind.into());
-    document.insert("title".into(), code.title().into());
-    document.insert("status".into(), status.into());
-    document.insert("detail".into(), detail.into());
-    document.insert("code".into(), code.wire().into());
-    document.insert("retry".into(), code.retry().wire().into());
     document.extend(
         context
             .reference
@@ -296,6 +291,21 @@ fn problem(problem: &Problem, context: Context<'_>) -> Message {
         headers,
         body: text(&Value::Object(document)),
     }
+}
+
+/// What is told of a problem wherever it is told.
+pub(super) fn facts(code: Code, status: u16, detail: &str) -> Map<String, Value> {
+    let mut facts = Map::new();
+    for (name, text) in [
+        ("title", code.title()),
+        ("detail", detail),
+        ("code", code.wire()),
+        ("retry", code.retry().wire()),
+    ] {
+        facts.insert(name.to_owned(), text.into());
+    }
+    facts.insert("status".to_owned(), status.into());
+    facts
 }
 
 /// What Stripe's SDKs decide by; without it they take a problem document for a payment.

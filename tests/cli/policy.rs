@@ -49,6 +49,27 @@ fn every_operation_answers_the_seven_questions() {
 }
 
 #[test]
+fn the_web_pages_that_may_call_are_told() {
+    for (cors, words) in [
+        (
+            "cors = { origins = \"*\" }",
+            "All web pages, without their cookies, may call",
+        ),
+        (
+            "cors = { origins = [\"https://a.example\", \"https://b.example\"] }",
+            "Web pages of https://a.example and https://b.example may call",
+        ),
+    ] {
+        let globals = format!("origin = \"https://api.example.com\"\n{cors}");
+        let folder = Folder::with("pages", &config(&globals, &[pay("")]));
+        folder.run("policy").is(0).says(words);
+    }
+    let folder = Folder::with("no-pages", &config("", &[pay("")]));
+    let told = folder.run("policy");
+    assert!(!told.is(0).out.contains("eb pages"), "{}", told.out);
+}
+
+#[test]
 fn operations_that_answer_alike_are_told_together() {
     let operations = [pay(""), operation("ship", "POST /v1/ship", "")];
     let folder = Folder::with("alike", &config("", &operations));

@@ -24,8 +24,6 @@ const PLANNED = [
 ];
 const PLANNED_GLOBALS = [
   ["jwt", { jwks: "https://a.example/jwks", issuer: "a", audience: "b" }],
-  ["cors", { origins: ["https://shop.example"] }],
-  ["server_timing", true],
 ];
 /** Plain faults. */
 const FAULTY = [
