@@ -13,6 +13,7 @@ use super::lock::{self, Outcome, State};
 use super::questions::{Question, answers};
 use super::words::{count, list, wrapped};
 use super::{FINE, Failure, NOT_FINE, config};
+use crate::core::cors::Cors;
 use crate::core::policy::warnings::{Warning, warnings};
 use crate::core::policy::{Operation, Origin, Policy, PolicyError, Preset, Unmatched};
 
@@ -99,6 +100,15 @@ fn report(
         out,
         "Origin: {origin}. Requests that match no operation {unmatched}."
     )?;
+    let pages = match &policy.cors {
+        Some(Cors::Anyone) => "All web pages, without their cookies,".to_owned(),
+        Some(Cors::Listed(origins)) => format!("Web pages of {}", list(origins)),
+        None => String::new(),
+    };
+    if !pages.is_empty() {
+        let text = format!("{pages} may call the operations and read the answers.");
+        write!(out, "{}", wrapped("", &text))?;
+    }
     let mut left: Vec<&Operation> = policy.operations.iter().collect();
     while let Some(first) = left.first() {
         // Operations that answer alike are told together.

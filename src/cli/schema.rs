@@ -58,9 +58,7 @@ fn variables() -> Value {
 
 /// A table with these fields: without one of them, and with one more that must be written.
 fn table(fields: &[Decl], but: Option<&str>, also_required: Option<&str>) -> Value {
-    let fields = fields
-        .iter()
-        .filter(|field| field.built && but != Some(field.name));
+    let fields = fields.iter().filter(|field| but != Some(field.name));
     let (mut properties, mut required) = (Map::new(), Vec::new());
     for field in fields {
         let value = with(

@@ -256,14 +256,9 @@ fn problem(problem: &Problem, context: Context<'_>) -> Message {
         .status
         .unwrap_or_else(|| context.statuses().status(code));
     let detail = problem.detail.as_deref().unwrap_or_else(|| meaning(code));
-    let mut document = Map::new();
+    let mut document = facts(code, status, detail);
     let kind = format!("{}{WELL_KNOWN}/problems/{}", context.base, code.wire());
     document.insert("type".into(), kind.into());
-    document.insert("title".into(), code.title().into());
-    document.insert("status".into(), status.into());
-    document.insert("detail".into(), detail.into());
-    document.insert("code".into(), code.wire().into());
-    document.insert("retry".into(), code.retry().wire().into());
     document.extend(
         context
             .reference
@@ -278,7 +273,11 @@ fn problem(problem: &Problem, context: Context<'_>) -> Message {
                 .map(|it| ("location".to_owned(), it.into())),
         );
     }
-    let mut headers = vec![header("Content-Type", "application/problem+json")];
+    let described = format!("<{}{WELL_KNOWN}>; rel=\"describedby\"", context.base);
+    let mut headers = vec![
+        header("Content-Type", "application/problem+json"),
+        header("Link", &described),
+    ];
     if context.preset() == Preset::Stripe {
         document.insert("error".into(), stripe_error(code, status, detail));
         let again = code.retry() == super::code::Retry::SameKey;
@@ -288,7 +287,13 @@ fn problem(problem: &Problem, context: Context<'_>) -> Message {
         ));
     }
     if status == 401 {
-        headers.push(header("WWW-Authenticate", "Bearer"));
+        // RFC 6750 §3.1 tells one who sent nothing from one whose token does not hold.
+        let challenge = if code == Code::PrincipalInvalid {
+            "Bearer error=\"invalid_token\""
+        } else {
+            "Bearer"
+        };
+        headers.push(header("WWW-Authenticate", challenge));
     }
     let location = problem
         .original
@@ -302,6 +307,21 @@ fn problem(problem: &Problem, context: Context<'_>) -> Message {
         headers,
         body: text(&Value::Object(document)),
     }
+}
+
+/// What is told of a problem wherever it is told.
+pub(super) fn facts(code: Code, status: u16, detail: &str) -> Map<String, Value> {
+    let mut facts = Map::new();
+    for (name, text) in [
+        ("title", code.title()),
+        ("detail", detail),
+        ("code", code.wire()),
+        ("retry", code.retry().wire()),
+    ] {
+        facts.insert(name.to_owned(), text.into());
+    }
+    facts.insert("status".to_owned(), status.into());
+    facts
 }
 
 /// What Stripe's SDKs decide by; without it they take a problem document for a payment.
@@ -332,7 +352,7 @@ fn advice(code: Code, retry_after: Option<Span>) -> Vec<(String, String)> {
 }
 
 /// What a code means, where nothing more is to be said.
-fn meaning(code: Code) -> &'static str {
+pub(super) fn meaning(code: Code) -> &'static str {
     match code {
         Code::KeyMissing => "this operation needs an idempotency key",
         Code::KeyMalformed => "the idempotency key cannot be read",
@@ -374,10 +394,10 @@ fn meaning(code: Code) -> &'static str {
     }
 }
 
-fn header(name: &str, value: &str) -> (String, String) {
+pub(super) fn header(name: &str, value: &str) -> (String, String) {
     (name.to_owned(), value.to_owned())
 }
 
-fn text(document: &Value) -> Vec<u8> {
+pub(super) fn text(document: &Value) -> Vec<u8> {
     document.to_string().into_bytes()
 }

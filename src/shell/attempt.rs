@@ -328,6 +328,11 @@ impl Attempt {
     ) -> Told {
         let mut headers = head.headers.clone();
         headers.extend(wire::marks(told, context));
+        if policy::valid(&self.object.env).is_some_and(|policy| policy.server_timing) {
+            let took = head.at.left(self.claimed_at).0;
+            let entry = format!("oncegate-origin;dur={took}");
+            headers.push(("Server-Timing".to_owned(), entry));
+        }
         let body = if wire::bodiless(head.status) {
             http::Body::None
         } else {

@@ -12,17 +12,21 @@ use wasm_bindgen::{JsCast, JsValue};
 use web_sys::{RequestInit, RequestRedirect};
 use worker::{Env, Request, Response};
 
+use super::dress::Dress;
 use super::origin::read_up_to;
 use super::waiters::within;
-use super::{faults, http, js, pass, policy, principal, random, well_known};
+use super::{admin, faults, http, js, pass, policy, principal, random, well_known};
 use crate::core::admission::{Identified, Incoming, identify, key};
 use crate::core::answer::{Answer, Problem, Told};
 use crate::core::code::Code;
 use crate::core::command::content;
+use crate::core::cors::Page;
 use crate::core::envelope::{self, Ask, Envelope};
 use crate::core::identity::{RequestId, counted_as};
 use crate::core::policy::parse::Loaded;
-use crate::core::policy::{Found, Operation, Params, Policy, Unmatched, WhileRunning, normalise};
+use crate::core::policy::{
+    Found, Operation, Origin, Params, Policy, Unmatched, WhileRunning, normalise,
+};
 use crate::core::reply::Read;
 use crate::core::time::Span;
 use crate::core::wire::{self, Context};
@@ -42,8 +46,24 @@ pub(super) struct Incoming_<'a> {
     pub(super) headers: Vec<(String, String)>,
 }
 
+/// Where the operator's pages are.
+const ADMIN: &str = "/.oncegate";
+
+/// Where a request belongs.
+enum Way<'a> {
+    /// A protected operation.
+    Operation(&'static Policy, &'static Operation, Params),
+    /// One of the gate's own pages, by the path below their root.
+    Page(&'a str),
+    /// The origin, unprotected.
+    Pass(&'static Origin),
+    /// Nowhere.
+    Refused(Problem),
+}
+
 /// Answers a request.
 pub(super) async fn handle(request: Request, env: &Env) -> worker::Result<Response> {
+    let started = super::clock();
     let raw = request.inner();
     let incoming = Incoming_ {
         env,
@@ -53,45 +73,83 @@ pub(super) async fn handle(request: Request, env: &Env) -> worker::Result<Respon
         headers: http::pairs(&raw.headers()),
     };
     faults::strike(&incoming.headers, "front");
-    if let Some(response) = well_known::answer(&incoming).await {
-        return response;
+    let path = normalise(incoming.target.path());
+    if let Some(rest) = below(&path, ADMIN) {
+        return admin::answer(&incoming, rest).await;
     }
-    let path = incoming.target.path();
-    match policy::loaded(env) {
-        Loaded::Valid(policy) => match policy.find(&incoming.method, path) {
-            Found::Operation(operation, params) => {
-                protected(&incoming, policy, operation, &params).await
-            }
-            Found::Ambiguous => incoming.refuse(None, Problem::of(Code::TargetAmbiguous)),
-            Found::Unmatched => unmatched(&incoming, &policy.origin, policy.unmatched).await,
+    let loaded = policy::loaded(env);
+    let page = loaded
+        .cors()
+        .map(|cors| Page::of(cors, &incoming.method, &incoming.headers));
+    // A preflight is about the request that it asks for, whatever an OPTIONS would be itself.
+    let asked = page.as_ref().and_then(Page::asked);
+    let way = match below(&path, wire::WELL_KNOWN) {
+        Some(rest) => Way::Page(rest),
+        None => way(
+            loaded,
+            asked.unwrap_or(&incoming.method),
+            incoming.target.path(),
+        ),
+    };
+    let mut dress = Dress {
+        page,
+        ..Dress::default()
+    };
+    let response = match (way, asked) {
+        (Way::Pass(origin), _) => match pass::through(&incoming, origin).await {
+            Ok(response) => return Ok(response),
+            Err(error) => incoming.unreachable(&error)?,
         },
+        (Way::Operation(_, operation, _), Some(_)) => return dress.preflight(&operation.key),
+        (Way::Page(_) | Way::Refused(_), Some(_)) => return dress.preflight(&[]),
+        (Way::Operation(policy, operation, params), None) => {
+            dress.kept = &operation.keep.headers;
+            dress.since = policy.server_timing.then_some(started);
+            protected(&incoming, policy, operation, &params).await?
+        }
+        (Way::Page(rest), None) => well_known::answer(&incoming, rest).await?,
+        (Way::Refused(problem), None) => incoming.refuse(None, problem)?,
+    };
+    dress.put_on(response)
+}
+
+/// What stands behind a root in a path that is there or below.
+fn below<'p>(path: &'p str, root: &str) -> Option<&'p str> {
+    path.strip_prefix(root)
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+/// Finds where a request belongs.
+fn way(loaded: &'static Loaded, method: &str, path: &str) -> Way<'static> {
+    let (found, origin, unmatched) = match loaded {
+        Loaded::Valid(policy) => {
+            let found = match policy.find(method, path) {
+                Found::Operation(operation, params) => {
+                    return Way::Operation(policy, operation, params);
+                }
+                Found::Ambiguous => Found::Ambiguous,
+                Found::Unmatched => Found::Unmatched,
+            };
+            (found, &policy.origin, policy.unmatched)
+        }
         Loaded::Invalid {
             routes: Some(guarded),
             ..
-        } => match guarded.find(&incoming.method, path) {
-            Found::Operation((), _) => incoming.refuse(None, invalid_policy()),
-            Found::Ambiguous => incoming.refuse(None, Problem::of(Code::TargetAmbiguous)),
-            Found::Unmatched => unmatched(&incoming, &guarded.origin, guarded.unmatched).await,
-        },
-        Loaded::Invalid { routes: None, .. } => incoming.refuse(None, invalid_policy()),
+        } => {
+            let found = guarded.find(method, path);
+            (found, &guarded.origin, guarded.unmatched)
+        }
+        Loaded::Invalid { routes: None, .. } => return Way::Refused(invalid_policy()),
+    };
+    match (found, unmatched) {
+        (Found::Operation((), _), _) => Way::Refused(invalid_policy()),
+        (Found::Ambiguous, _) => Way::Refused(Problem::of(Code::TargetAmbiguous)),
+        (Found::Unmatched, Unmatched::Pass) => Way::Pass(origin),
+        (Found::Unmatched, Unmatched::Refuse) => Way::Refused(Problem::of(Code::TargetUnmatched)),
     }
 }
 
-async fn unmatched(
-    incoming: &Incoming_<'_>,
-    origin: &crate::core::policy::Origin,
-    rule: Unmatched,
-) -> worker::Result<Response> {
-    match rule {
-        Unmatched::Pass => match pass::through(incoming, origin).await {
-            Ok(response) => Ok(response),
-            Err(error) => incoming.unreachable(&error),
-        },
-        Unmatched::Refuse => incoming.refuse(None, Problem::of(Code::TargetUnmatched)),
-    }
-}
-
-fn invalid_policy() -> Problem {
+pub(super) fn invalid_policy() -> Problem {
     let problem = Problem::detailed(
         Code::GateUnavailable,
         "the policy of this gate is not valid; its log says why",

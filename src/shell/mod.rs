@@ -6,6 +6,7 @@
 mod admin;
 mod attempt;
 mod authorize;
+mod dress;
 mod events;
 mod faults;
 mod front;

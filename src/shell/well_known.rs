@@ -1,59 +1,68 @@
 //! The gate's own pages.
 //!
-//! Owns the paths under `/.well-known/idempotency` and `/.oncegate`, which never reach the origin.
-//! It reads no record itself: the status of an operation is the object's to tell, to the same
-//! principal only.
+//! Owns the paths under `/.well-known/idempotency`, which never reach the origin. It reads no
+//! record itself: the status of an operation is the object's to tell, to the same principal only.
 
 use worker::Response;
 
-use super::front::{Incoming_, call};
+use super::front::{Incoming_, call, invalid_policy};
 use super::waiters::within;
-use super::{admin, authorize, http, policy, principal};
+use super::{authorize, http, policy, principal};
 use crate::core::admission::{Identified, Incoming, identify, key};
 use crate::core::answer::Problem;
 use crate::core::code::Code;
 use crate::core::envelope::{Ask, Envelope};
 use crate::core::identity::{Digest, Nonce, ObjectName, parse_reference};
 use crate::core::policy::parse::Loaded;
-use crate::core::policy::{Operation, Params, Policy, normalise};
+use crate::core::policy::{Operation, Params, Policy};
 use crate::core::time::Span;
-use crate::core::wire::{Message, WELL_KNOWN};
-
-/// Where the operator's pages are.
-const ADMIN: &str = "/.oncegate";
+use crate::core::wire::Message;
+use crate::core::{discovery, pages};
 
 /// How long an object may take to tell how far it is.
 const PATIENCE: Span = Span::seconds(10);
 
-/// Answers a request for one of the gate's own pages; nothing if it is for another.
-pub(super) async fn answer(incoming: &Incoming_<'_>) -> Option<worker::Result<Response>> {
-    let path = normalise(incoming.target.path());
-    let below = |root: &str| {
-        path.strip_prefix(root)
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    };
-    if below(ADMIN) {
-        let rest = path.strip_prefix(ADMIN).unwrap_or_default();
-        return Some(admin::answer(incoming, rest).await);
+/// Answers a request for one of the gate's own pages, by what stands behind their root.
+pub(super) async fn answer(incoming: &Incoming_<'_>, page: &str) -> worker::Result<Response> {
+    if !matches!(incoming.method.as_str(), "GET" | "HEAD") {
+        return http::response(&method_not_allowed());
     }
-    if !below(WELL_KNOWN) {
-        return None;
+    let loaded = policy::loaded(incoming.env);
+    if let Some(name) = page.strip_prefix("/status/") {
+        return status(incoming, name).await;
     }
-    let status = path
-        .strip_prefix(WELL_KNOWN)
-        .and_then(|rest| rest.strip_prefix("/status/"));
-    Some(match status {
-        Some(name) if incoming.method == "GET" => self::status(incoming, name).await,
-        Some(_) => http::response(&method_not_allowed()),
-        None => incoming.not_found(),
-    })
+    if page == "/problems" {
+        return http::response(&pages::problems());
+    }
+    if let Some(name) = page.strip_prefix("/problems/") {
+        let Some(code) = Code::from_wire(name) else {
+            return incoming.not_found();
+        };
+        let policy = policy::valid(incoming.env);
+        let page = pages::problem(code, policy, loaded.statuses(), wants_json(incoming));
+        return http::response(&page);
+    }
+    match loaded {
+        Loaded::Valid(policy) if page.is_empty() => {
+            http::response(&discovery::document(policy, &incoming.target.base))
+        }
+        Loaded::Invalid { .. } if page.is_empty() => incoming.refuse(None, invalid_policy()),
+        Loaded::Valid(_) | Loaded::Invalid { .. } => incoming.not_found(),
+    }
+}
+
+/// Whether a client asks for JSON rather than for a page.
+fn wants_json(incoming: &Incoming_<'_>) -> bool {
+    let mut headers = incoming.headers.iter();
+    let accept = headers.find(|(name, _)| name == "accept");
+    accept.is_some_and(|(_, value)| value.contains("json") && !value.contains("html"))
 }
 
 async fn status(incoming: &Incoming_<'_>, name: &str) -> worker::Result<Response> {
     let policy = match policy::loaded(incoming.env) {
         Loaded::Valid(policy) => policy,
         Loaded::Invalid { .. } => {
-            return incoming.refuse(None, Problem::of(Code::GateUnavailable));
+            return incoming.refuse(None, invalid_policy());
         }
     };
     let Some(operation) = policy.operation(name) else {
@@ -116,7 +125,7 @@ async fn asked(
 fn method_not_allowed() -> Message {
     Message {
         status: 405,
-        headers: vec![("Allow".to_owned(), "GET".to_owned())],
+        headers: vec![("Allow".to_owned(), "GET, HEAD".to_owned())],
         body: Vec::new(),
     }
 }

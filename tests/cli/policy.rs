@@ -49,6 +49,27 @@ fn every_operation_answers_the_seven_questions() {
 }
 
 #[test]
+fn the_web_pages_that_may_call_are_told() {
+    for (cors, words) in [
+        (
+            "cors = { origins = \"*\" }",
+            "All web pages, without their cookies, may call",
+        ),
+        (
+            "cors = { origins = [\"https://a.example\", \"https://b.example\"] }",
+            "Web pages of https://a.example and https://b.example may call",
+        ),
+    ] {
+        let globals = format!("origin = \"https://api.example.com\"\n{cors}");
+        let folder = Folder::with("pages", &config(&globals, &[pay("")]));
+        folder.run("policy").is(0).says(words);
+    }
+    let folder = Folder::with("no-pages", &config("", &[pay("")]));
+    let told = folder.run("policy");
+    assert!(!told.is(0).out.contains("eb pages"), "{}", told.out);
+}
+
+#[test]
 fn operations_that_answer_alike_are_told_together() {
     let operations = [pay(""), operation("ship", "POST /v1/ship", "")];
     let folder = Folder::with("alike", &config("", &operations));
@@ -379,7 +400,7 @@ fn a_limit_needs_its_binding_in_the_same_environment() {
         .says("pay.limit: there is no binding \"ONCEGATE_LIMIT\" in [[ratelimits]]");
     let limiter = "[[ratelimits]]\nname = \"ONCEGATE_LIMIT\"\nnamespace_id = \"1\"\n\
                    simple = { limit = 100, period = 60 }\n";
-    folder.write("wrangler.toml", &format!("{limited}\n{limiter}"));
+    folder.write("wrangler.toml", format!("{limited}\n{limiter}"));
     folder
         .run("policy")
         .is(0)
@@ -395,23 +416,20 @@ fn the_lock_holds_the_issuer_of_tokens_and_the_jurisdiction() {
         )
     };
     let by_token = pay("principal = \"jwt:sub\"\nplacement = { jurisdiction = \"eu\" }");
-    let first = config(&jwt("https://a.example"), &[by_token.clone()]);
+    let first = config(&jwt("https://a.example"), std::slice::from_ref(&by_token));
     let folder = Folder::with("issuer", &first);
     folder.run("policy --write").is(0);
     folder.run("policy --locked").is(0).says("agrees");
     folder.write(
         "wrangler.toml",
-        &config(&jwt("https://b.example"), &[by_token]),
+        config(&jwt("https://b.example"), &[by_token]),
     );
     folder
         .run("policy --locked")
         .is(1)
         .says("issuer was \"https://a.example\" and is \"https://b.example\"");
     let moved = pay("principal = \"jwt:sub\"\nplacement = { jurisdiction = \"us\" }");
-    folder.write(
-        "wrangler.toml",
-        &config(&jwt("https://a.example"), &[moved]),
-    );
+    folder.write("wrangler.toml", config(&jwt("https://a.example"), &[moved]));
     folder
         .run("policy --locked")
         .is(1)

@@ -165,6 +165,8 @@ fn what_the_reader_takes_the_schema_takes() {
         json!({ "origin": "service:API", "preset": "stripe", "unmatched": "refuse" }),
         json!({ "origin": "http://127.0.0.1:8788/v1", "statuses": { "duplicate": 410 } }),
         json!({ "operations": [{ "name": "x", "match": "POST /x", "principal": "none" }] }),
+        json!({ "cors": { "origins": "*" }, "server_timing": true }),
+        json!({ "cors": { "origins": ["https://a.example:8443", "http://[::1]:3000"] } }),
     ] {
         let (globals, operation) = (globals(fields), pay(json!({})));
         assert_eq!(reads(&globals, &operation).err(), None, "{globals}");
@@ -261,6 +263,10 @@ fn an_editor_marks_misspelt_names_wrong_types_and_unknown_words() {
         json!({ "preset": "aws" }),
         json!({ "operations": [{}] }),
         json!({ "orgin": "x" }),
+        json!({ "cors": {} }),
+        json!({ "cors": { "origins": ["https://a.example/"] } }),
+        json!({ "cors": { "origins": ["null"] } }),
+        json!({ "server_timing": "yes" }),
     ] {
         let globals = globals(fields);
         assert!(reads(&globals, &pay(json!({}))).is_err(), "{globals}");

@@ -242,15 +242,6 @@ fn every_fault_of_the_globals_is_named_at_its_path() {
 }
 
 #[test]
-fn what_a_later_version_brings_is_refused_by_name() {
-    for name in ["cors", "server_timing"] {
-        let (errors, routes) = invalid(globals(json!({ name: {} })), &[]);
-        assert_fault(&errors, name, "is not built in this version");
-        assert!(routes.is_some(), "{name} hides no operation");
-    }
-}
-
-#[test]
 fn every_required_field_is_asked_for() {
     for name in ["name", "match", "principal"] {
         let mut operation = pay(json!({}));
@@ -272,7 +263,7 @@ fn all_faults_are_reported_at_once_and_in_order() {
     let (errors, routes) = invalid(
         globals(json!({
             "preset": "x",
-            "cors": {},
+            "jwt": {},
             "operations": [
                 { "match": "POST /a", "keep": { "for": "24", "ttl": 1 }, "lease": "1s" },
             ],
@@ -280,7 +271,7 @@ fn all_faults_are_reported_at_once_and_in_order() {
         &[
             (
                 "ONCEGATE_OP_A",
-                json!({ "name": "b", "match": "POST /b", "principal": "jwt:sub" }),
+                json!({ "name": "b", "match": "POST /b", "principal": "jwt:" }),
             ),
             (
                 "ONCEGATE_OP_B",
@@ -292,8 +283,10 @@ fn all_faults_are_reported_at_once_and_in_order() {
     assert_eq!(
         paths,
         [
-            "cors",
             "preset",
+            "jwt.jwks",
+            "jwt.issuer",
+            "jwt.audience",
             "operations[0].name",
             "operations[0].principal",
             "operations[0].lease",

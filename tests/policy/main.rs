@@ -9,6 +9,7 @@
 mod choices;
 mod closed;
 mod faults;
+mod pages;
 
 use oncegate::core::policy::parse::{Loaded, parse};
 use oncegate::core::policy::{Guarded, Operation, Policy};

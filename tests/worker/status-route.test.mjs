@@ -141,12 +141,12 @@ test("without a principal it answers everybody; a query key is read from the que
   assert.equal((await shared.json()).state, "completed");
 });
 
-test("only GET, and never the origin: the gate's own paths end at the gate", async () => {
+test("only GET and HEAD, and never the origin: the gate's own paths end at the gate", async () => {
   const { gate, origin } = it;
   await withoutTrace(gate, origin, async () => {
     const post = await gate.fetch(`${STATUS}/create_payment`, { method: "POST" });
     assert.equal(post.status, 405);
-    assert.equal(post.headers.get("Allow"), "GET");
+    assert.equal(post.headers.get("Allow"), "GET, HEAD");
     for (const path of ["/.oncegate", "/.oncegate/", "/.oncegate/records", "/.%6fncegate/x"]) {
       assert.equal((await gate.fetch(path)).status, 404, path);
     }

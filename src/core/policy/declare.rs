@@ -12,8 +12,6 @@ use crate::core::time::Span;
 pub struct Decl {
     /// Its name.
     pub name: &'static str,
-    /// Whether this version reads it; if not, it belongs to a later one and is refused by name.
-    pub built: bool,
     /// What may stand there, and what it is for.
     #[cfg(feature = "cli")]
     pub about: About,
@@ -86,30 +84,19 @@ pub trait Words: std::fmt::Debug {
 
 /// The names that a table may hold.
 pub(super) trait Known {
-    /// Those that this version reads.
+    /// All of them.
     fn built(&self) -> Vec<&str>;
-    /// Whether a later version reads this one.
-    fn is_planned(&self, name: &str) -> bool;
 }
 
 impl Known for &[Decl] {
     fn built(&self) -> Vec<&str> {
-        let built = self.iter().filter(|field| field.built);
-        built.map(|field| field.name).collect()
-    }
-
-    fn is_planned(&self, name: &str) -> bool {
-        self.iter().any(|field| !field.built && field.name == name)
+        self.iter().map(|field| field.name).collect()
     }
 }
 
 impl<const N: usize> Known for [&str; N] {
     fn built(&self) -> Vec<&str> {
         self.to_vec()
-    }
-
-    fn is_planned(&self, _: &str) -> bool {
-        false
     }
 }
 
@@ -124,7 +111,6 @@ macro_rules! field {
     (@ $name:expr, $kind:expr, $required:expr, $doc:expr) => {
         $crate::core::policy::declare::Decl {
             name: $name,
-            built: true,
             #[cfg(feature = "cli")]
             about: $crate::core::policy::declare::About {
                 kind: $kind,
@@ -135,23 +121,7 @@ macro_rules! field {
     };
 }
 
-/// Declares a field of a later version.
-macro_rules! planned {
-    ($name:expr) => {
-        $crate::core::policy::declare::Decl {
-            name: $name,
-            built: false,
-            #[cfg(feature = "cli")]
-            about: $crate::core::policy::declare::About {
-                kind: $crate::core::policy::declare::Kind::Anything,
-                required: false,
-                doc: "",
-            },
-        }
-    };
-}
-
-pub(super) use {field, planned};
+pub(super) use field;
 
 /// One of a few words.
 #[derive(Debug)]
@@ -159,15 +129,13 @@ pub(super) struct Choice<T: 'static> {
     pub(super) name: &'static str,
     /// The words of this version, and what they mean.
     pub(super) built: &'static [(&'static str, T)],
-    /// Words of a later version.
-    pub(super) planned: &'static [&'static str],
     /// What is meant where nothing is written; nothing if that depends on other fields.
     pub(super) default: Option<T>,
 }
 
 impl<T: Copy> Choice<T> {
     pub(super) fn read(&self, table: &Table<'_>, faults: &mut Faults) -> Field<T> {
-        table.choice(self.name, self.built, self.planned, faults)
+        table.choice(self.name, self.built, faults)
     }
 
     /// The choice, or its default.
@@ -180,11 +148,21 @@ impl<T: Copy> Choice<T> {
     }
 }
 
+impl<T: PartialEq> Choice<T> {
+    /// The word of a choice.
+    pub(super) fn word(&self, choice: &T) -> &'static str {
+        let mut built = self.built.iter();
+        built
+            .find(|(_, known)| known == choice)
+            .map_or("", |(word, _)| word)
+    }
+}
+
 impl<T> Choice<T> {
     /// The fault of a text that is none of the words.
     pub(super) fn fault(&self, text: &str) -> String {
         let words: Vec<&str> = self.built.iter().map(|(word, _)| *word).collect();
-        no_choice(text, &words, self.planned.contains(&text))
+        no_choice(text, &words)
     }
 }
 
@@ -196,8 +174,7 @@ impl<T: std::fmt::Debug + PartialEq> Words for Choice<T> {
 
     fn default(&self) -> Option<&'static str> {
         let default = self.default.as_ref()?;
-        let found = self.built.iter().find(|(_, choice)| choice == default);
-        found.map(|(word, _)| *word)
+        Some(self.word(default))
     }
 }
 

@@ -4,7 +4,7 @@
 //! what each is for. Tables inside an operation declare their own fields. How a field is read, and
 //! what two of them say together, is `operation`'s and `fields`'s.
 
-use super::declare::{Choice, Decl, Duration, Flag, Size, field, planned};
+use super::declare::{Choice, Decl, Duration, Flag, Size, field};
 #[cfg(feature = "cli")]
 use super::declare::{Form, Kind, forms};
 use super::{
@@ -12,7 +12,7 @@ use super::{
     WhileRunning, access,
 };
 #[cfg(feature = "cli")]
-use super::{acknowledge, keep, placement, recipe, recovery_fields};
+use super::{acknowledge, cors_fields, keep, placement, recipe, recovery_fields};
 use crate::core::time::Span;
 
 /// The longest body or reply: an isolate has 128 MB for all that it does at one time.
@@ -25,15 +25,18 @@ pub(super) const PRESET: Choice<Preset> = Choice {
         ("ietf", Preset::Ietf),
         ("stripe", Preset::Stripe),
     ],
-    planned: &[],
     default: Some(Preset::Default),
 };
 
 pub(super) const UNMATCHED: Choice<Unmatched> = Choice {
     name: "unmatched",
     built: &[("pass", Unmatched::Pass), ("refuse", Unmatched::Refuse)],
-    planned: &[],
     default: Some(Unmatched::Pass),
+};
+
+pub(super) const SERVER_TIMING: Flag = Flag {
+    name: "server_timing",
+    default: false,
 };
 
 /// The fields of the variable `ONCEGATE`.
@@ -71,14 +74,21 @@ pub static GLOBALS: &[Decl] = &[
         Kind::Table(|| access::JWT),
         "What tokens have to say, for operations with a principal of the form jwt:CLAIM."
     ),
-    planned!("cors"),
-    planned!("server_timing"),
+    field!(
+        "cors",
+        Kind::Table(|| cors_fields::FIELDS),
+        "Which web pages may call the protected operations and read the answers."
+    ),
+    field!(
+        SERVER_TIMING.name,
+        SERVER_TIMING.kind(),
+        "Whether answers on protected operations say how long the gate took."
+    ),
 ];
 
 pub(super) const WHEN_ABSENT: Choice<WhenAbsent> = Choice {
     name: "when_absent",
     built: &[("refuse", WhenAbsent::Refuse), ("pass", WhenAbsent::Pass)],
-    planned: &[],
     default: Some(WhenAbsent::Refuse),
 };
 
@@ -90,7 +100,6 @@ pub(super) const ON_MISMATCH: Choice<OnMismatch> = Choice {
         ("separate", OnMismatch::Separate),
         ("ignore", OnMismatch::Ignore),
     ],
-    planned: &[],
     default: Some(OnMismatch::Refuse),
 };
 
@@ -101,7 +110,6 @@ pub(super) const ON_REPEAT: Choice<OnRepeat> = Choice {
         ("refuse", OnRepeat::Refuse),
         ("acknowledge", OnRepeat::Acknowledge),
     ],
-    planned: &[],
     default: Some(OnRepeat::Replay),
 };
 
@@ -111,7 +119,6 @@ pub(super) const EFFECT: Choice<Effect> = Choice {
         ("at_most_once", Effect::AtMostOnce),
         ("at_least_once", Effect::AtLeastOnce),
     ],
-    planned: &[],
     default: Some(Effect::AtMostOnce),
 };
 
@@ -121,7 +128,6 @@ pub(super) const AFTER_EXPIRY: Choice<AfterExpiry> = Choice {
         ("refuse", AfterExpiry::Refuse),
         ("execute", AfterExpiry::Execute),
     ],
-    planned: &[],
     default: Some(AfterExpiry::Refuse),
 };
 
@@ -344,7 +350,6 @@ pub(super) const ANSWER: Choice<WhileRunning> = Choice {
         ("pending", WhileRunning::Pending),
         ("conflict", WhileRunning::Conflict),
     ],
-    planned: &[],
     default: Some(WAIT),
 };
 
@@ -359,7 +364,6 @@ pub(super) const AFTER_WAIT: Choice<AfterWait> = Choice {
         ("pending", AfterWait::Pending),
         ("conflict", AfterWait::Conflict),
     ],
-    planned: &[],
     default: Some(AfterWait::Pending),
 };
 

@@ -36,9 +36,7 @@ pub(super) fn while_running(table: &Table<'_>, faults: &mut Faults) -> Option<Wh
         None => return Some(WAIT),
         // The answer alone is short for a table that holds nothing else.
         Some(Value::String(_)) => {
-            return table
-                .choice(NAME, ANSWER.built, ANSWER.planned, faults)
-                .or(WAIT);
+            return table.choice(NAME, ANSWER.built, faults).or(WAIT);
         }
         Some(Value::Object(_)) => {}
         Some(value) => {

@@ -12,14 +12,13 @@ use super::{Keep, KeepReply, OnRepeat, values};
 use crate::core::command::Pointer;
 use crate::core::time::Span;
 
-const REPLY: Choice<KeepReply> = Choice {
+pub(super) const REPLY: Choice<KeepReply> = Choice {
     name: "reply",
     built: &[
         ("full", KeepReply::Full),
         ("reference", KeepReply::Reference),
         ("none", KeepReply::None),
     ],
-    planned: &[],
     // It depends on what repeats get.
     default: None,
 };

@@ -1,11 +1,12 @@
 //! The policy: what every protected operation answers to the seven design questions.
 //!
 //! Owns the typed policy. A value of these types is valid by construction: [`parse`] is the only
-//! way to one, it reports every fault at once, and it refuses by name what this version does not
-//! build yet. It never guesses a default for something that was written wrongly.
+//! way to one, and it reports every fault at once. It never guesses a default for something that
+//! was written wrongly.
 
 mod access;
 mod acknowledge;
+mod cors_fields;
 mod declare;
 mod declared;
 mod fields;
@@ -36,6 +37,7 @@ pub use statuses::Statuses;
 pub use target::normalise;
 
 use crate::core::command::{Pointer, Recipe};
+use crate::core::cors::Cors;
 use crate::core::jwt::Rules;
 use crate::core::recovery::Reconcile;
 use crate::core::time::Span;
@@ -53,6 +55,10 @@ pub struct Policy {
     pub statuses: Statuses,
     /// What tokens have to say; there if an operation asks for one.
     pub jwt: Option<Rules>,
+    /// Which web pages may read the answers; without it that is the origin's business.
+    pub cors: Option<Cors>,
+    /// Whether answers say how long the gate took.
+    pub server_timing: bool,
 }
 
 impl Operation {
@@ -206,6 +212,29 @@ pub struct Operation {
     pub preset: Preset,
     /// The status of each gate-made answer.
     pub statuses: Statuses,
+}
+
+impl Operation {
+    /// What the operation answers, by field, in the words of the policy; no word where the field
+    /// does not count.
+    #[must_use]
+    pub fn words(&self) -> [(&'static str, &'static str); 7] {
+        use declared::{AFTER_EXPIRY, AFTER_WAIT, ON_MISMATCH, ON_REPEAT, WHEN_ABSENT};
+        let (answer, then) = match self.while_running {
+            WhileRunning::Wait { then, .. } => ("wait", AFTER_WAIT.word(&then)),
+            WhileRunning::Pending => ("pending", ""),
+            WhileRunning::Conflict => ("conflict", ""),
+        };
+        [
+            ("when_absent", WHEN_ABSENT.word(&self.when_absent)),
+            ("on_mismatch", ON_MISMATCH.word(&self.on_mismatch)),
+            ("on_repeat", ON_REPEAT.word(&self.on_repeat)),
+            ("while_running.answer", answer),
+            ("while_running.then", then),
+            ("keep.reply", keep::REPLY.word(&self.keep.reply)),
+            ("after_expiry", AFTER_EXPIRY.word(&self.after_expiry)),
+        ]
+    }
 }
 
 /// Who a request is from.

@@ -7,13 +7,14 @@
 
 use serde_json::Value;
 
-use super::declared::{self, PRESET, UNMATCHED};
+use super::declared::{self, PRESET, SERVER_TIMING, UNMATCHED};
 use super::operation::{self, Common, Draft};
 use super::reader::{Faults, Field, Table, quote, wrong_type};
 use super::{
     Guarded, OnRepeat, Origin, Policy, PolicyError, Preset, Route, Statuses, Unmatched, access,
-    fields, values,
+    cors_fields, fields, values,
 };
+use crate::core::cors::Cors;
 use crate::core::jwt::Rules;
 
 /// A policy as it was found.
@@ -29,6 +30,8 @@ pub enum Loaded {
         routes: Option<Guarded>,
         /// The status of gate-made answers, as far as it could be read.
         statuses: Statuses,
+        /// Which web pages may read them, as far as that could be read.
+        cors: Option<Cors>,
     },
 }
 
@@ -39,6 +42,15 @@ impl Loaded {
         match self {
             Self::Valid(policy) => &policy.statuses,
             Self::Invalid { statuses, .. } => statuses,
+        }
+    }
+
+    /// Which web pages may read the answers of the gate.
+    #[must_use]
+    pub fn cors(&self) -> Option<&Cors> {
+        match self {
+            Self::Valid(policy) => policy.cors.as_ref(),
+            Self::Invalid { cors, .. } => cors.as_ref(),
         }
     }
 }
@@ -107,6 +119,8 @@ pub fn parse(globals: Option<Value>, operations: Vec<(String, Value)>) -> Loaded
 struct Found {
     origin: Option<Origin>,
     unmatched: Option<Unmatched>,
+    cors: Option<Cors>,
+    server_timing: bool,
     drafts: Vec<Draft>,
     jwt: Option<Rules>,
     /// Whether every operation that was written is among the drafts.
@@ -141,6 +155,8 @@ fn read_globals(globals: Option<Value>, found: &mut Found, faults: &mut Faults) 
     );
     let preset = PRESET.take(&table, faults);
     found.unmatched = UNMATCHED.take(&table, faults);
+    found.cors = cors_fields::read(&table, faults);
+    found.server_timing = SERVER_TIMING.take(&table, faults).unwrap_or_default();
     common.preset = preset.unwrap_or(Preset::Default);
     let jwt = access::jwt(&table, faults);
     // A faulty table is there all the same: it has been reported once.
@@ -242,6 +258,8 @@ fn conclude(found: Found, statuses: Statuses, errors: Vec<PolicyError>) -> Loade
     let Found {
         origin,
         unmatched,
+        cors,
+        server_timing,
         drafts,
         jwt,
         readable,
@@ -257,6 +275,8 @@ fn conclude(found: Found, statuses: Statuses, errors: Vec<PolicyError>) -> Loade
                     operations,
                     statuses,
                     jwt,
+                    cors,
+                    server_timing,
                 });
             }
             let routes = routes.filter(|_| readable).map(|routes| routes.concat());
@@ -269,12 +289,14 @@ fn conclude(found: Found, statuses: Statuses, errors: Vec<PolicyError>) -> Loade
                 errors,
                 routes,
                 statuses,
+                cors,
             }
         }
         (Some(_) | None, _) => Loaded::Invalid {
             errors,
             routes: None,
             statuses,
+            cors,
         },
     }
 }

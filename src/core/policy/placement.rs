@@ -20,7 +20,6 @@ pub struct Placement {
 const JURISDICTION: Choice<&str> = Choice {
     name: "jurisdiction",
     built: &[("eu", "eu"), ("us", "us"), ("fedramp", "fedramp")],
-    planned: &[],
     default: None,
 };
 
@@ -39,7 +38,6 @@ const HINT: Choice<&str> = Choice {
         ("afr", "afr"),
         ("me", "me"),
     ],
-    planned: &[],
     default: None,
 };
 

@@ -1,7 +1,7 @@
 //! Reads tables of the policy: names, types and values, with the path of every fault.
 //!
-//! Owns what is common to all fields: unknown names, wrong types, names and values of a later
-//! version, choices, spans and sizes. It knows no field by name. It stops at no fault: what cannot
+//! Owns what is common to all fields: unknown names, wrong types, choices,
+//! spans and sizes. It knows no field by name. It stops at no fault: what cannot
 //! be read is reported and left out, so that one run finds everything. Values are shown shortened,
 //! since something secret may stand in the wrong place.
 
@@ -121,9 +121,7 @@ impl<'a> Table<'a> {
         };
         let built = names.built();
         for name in fields.keys().map(String::as_str) {
-            if names.is_planned(name) {
-                faults.add(table.path(name), "is not built in this version");
-            } else if !built.contains(&name) {
+            if !built.contains(&name) {
                 faults.add(table.path(&short(name)), unknown(name, &built));
             }
         }
@@ -237,7 +235,6 @@ impl<'a> Table<'a> {
         &self,
         name: &str,
         built: &[(&str, T)],
-        planned: &[&str],
         faults: &mut Faults,
     ) -> Field<T> {
         let Some(value) = self.get(name) else {
@@ -253,7 +250,7 @@ impl<'a> Table<'a> {
             .map(|(_, choice)| *choice);
         if chosen.is_none() {
             let words: Vec<&str> = built.iter().map(|(word, _)| *word).collect();
-            faults.add(path, no_choice(text, &words, planned.contains(&text)));
+            faults.add(path, no_choice(text, &words));
         }
         Field::of(chosen)
     }
@@ -292,14 +289,9 @@ pub(super) fn listed(words: &[&str]) -> String {
     quoted.join(", ")
 }
 
-/// The fault of a word that is not among those of this version.
-pub(super) fn no_choice(text: &str, built: &[&str], planned: bool) -> String {
-    let (shown, built) = (quote(text), listed(built));
-    if planned {
-        format!("{shown} is not built in this version; built are {built}")
-    } else {
-        format!("{shown} is not one of {built}")
-    }
+/// The fault of a word that is not among those that can be written.
+pub(super) fn no_choice(text: &str, words: &[&str]) -> String {
+    format!("{} is not one of {}", quote(text), listed(words))
 }
 
 /// The fault of a value of the wrong type.

@@ -24,14 +24,12 @@ const WHEN_MALFORMED: Choice<WhenMalformed> = Choice {
         ("refuse", WhenMalformed::Refuse),
         ("bytes", WhenMalformed::Bytes),
     ],
-    planned: &[],
     default: Some(WhenMalformed::Refuse),
 };
 
 const QUERY: Choice<Query> = Choice {
     name: "query",
     built: &[("all", Query::All), ("none", Query::None)],
-    planned: &[],
     default: Some(Query::All),
 };
 
@@ -50,7 +48,6 @@ const PRECISIONS: Choice<Precision> = Choice {
         ("microsecond", Precision::Microsecond),
         ("nanosecond", Precision::Nanosecond),
     ],
-    planned: &[],
     default: None,
 };
 
@@ -127,10 +124,6 @@ impl Known for WithoutEarlier {
         let mut names = FIELDS.built();
         names.retain(|name| *name != EARLIER);
         names
-    }
-
-    fn is_planned(&self, name: &str) -> bool {
-        FIELDS.is_planned(name)
     }
 }
 

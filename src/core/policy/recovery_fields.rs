@@ -16,7 +16,6 @@ pub(super) const THEN: Choice<Then> = Choice {
         ("reconcile", Then::Reconcile),
         ("rerun", Then::Rerun),
     ],
-    planned: &[],
     // It depends on the effect.
     default: None,
 };
@@ -111,7 +110,6 @@ pub(super) const RULING: Choice<Ruling> = Choice {
         ("failed", Ruling::Failed),
         ("pending", Ruling::Pending),
     ],
-    planned: &[],
     default: None,
 };
 

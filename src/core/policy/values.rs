@@ -44,7 +44,8 @@ pub(super) fn origin(text: &str) -> Result<Origin, String> {
     Ok(Origin::Url(kept.to_owned()))
 }
 
-fn is_authority(text: &str) -> bool {
+/// Whether a text is a host, and a port if any.
+pub(super) fn is_authority(text: &str) -> bool {
     let (host, rest, inside): (&str, &str, fn(u8) -> bool) = if let Some((host, rest)) = text
         .strip_prefix('[')
         .and_then(|inner| inner.split_once(']'))
@@ -96,7 +97,6 @@ pub(super) fn principal(text: &str) -> Result<Principal, String> {
                     "header:NAME",
                     "none",
                 ],
-                false,
             )),
         },
     }
@@ -127,7 +127,7 @@ fn part(text: &str, forms: &[&str]) -> Result<KeyPart, String> {
         Some(("path", name)) if !name.is_empty() => Ok(KeyPart::Path(name.to_owned())),
         Some(("body", pointer)) => place(pointer).map(KeyPart::Body),
         Some(("query" | "path", _)) => Err(format!("{} lacks a name", quote(text))),
-        Some(_) | None => Err(no_choice(text, forms, false)),
+        Some(_) | None => Err(no_choice(text, forms)),
     }
 }
 
