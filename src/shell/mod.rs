@@ -4,6 +4,7 @@
 //! what it is told.
 
 mod admin;
+mod admit;
 mod attempt;
 mod authorize;
 mod dress;
