@@ -435,3 +435,19 @@ fn the_lock_holds_the_issuer_of_tokens_and_the_jurisdiction() {
         .is(1)
         .says("jurisdiction was \"eu\" and is \"us\"");
 }
+
+#[test]
+fn every_example_has_a_valid_policy() {
+    let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let mut seen = 0;
+    for entry in std::fs::read_dir(examples).expect("examples") {
+        let policy = entry.expect("an entry").path().join("policy.toml");
+        let Ok(text) = std::fs::read_to_string(&policy) else {
+            continue;
+        };
+        seen += 1;
+        let folder = Folder::with(&format!("example-{seen}"), &text);
+        folder.run("policy").is(0).says("a valid policy");
+    }
+    assert!(seen >= 4, "{seen} examples");
+}

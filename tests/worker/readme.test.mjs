@@ -202,24 +202,4 @@ describe("the policy reference", () => {
     const headings = reference.match(/^### .*$/gm).flatMap(coded);
     assert.deepEqual([...new Set(headings)].sort(), [...new Set(known)].sort());
   });
-
-  test("what it calls not built is refused as such", async () => {
-    const rows = section(reference, "Not built yet").match(/^\| `[^`]+`/gm).flatMap(coded);
-    assert.equal(new Set(rows).size, rows.length);
-    const whole = ["jwt"].filter((name) => rows.includes(name));
-    const policy = { ONCEGATE: { ...GLOBALS }, ONCEGATE_OP_X: example(0, {}) };
-    for (const row of rows) {
-      const [first, second] = row.split(".");
-      const table = whole.includes(first) ? policy.ONCEGATE : policy.ONCEGATE_OP_X;
-      if (second === undefined) table[first] = {};
-      else table[first] = { ...table[first], [second]: {} };
-    }
-    const faults = await faultsOf(policy);
-    for (const row of rows) {
-      const place = whole.includes(row) ? row : `ONCEGATE_OP_X.${row}`;
-      assertRefused(faults, place, "is not built in this version");
-    }
-    const places = new Set(faults.map(({ place }) => place));
-    assert.equal(places.size, rows.length, JSON.stringify(faults, null, 1));
-  });
 });
