@@ -11,9 +11,11 @@ mod common;
 use common::{SAME, World, whole, world};
 use oncegate::core::identity::{Fence, Nonce};
 use oncegate::core::outcome::Verdict;
+use oncegate::core::record::Head;
 use oncegate::core::recovery::Finding;
 use oncegate::core::reply::{Body, Read, Reply};
 use oncegate::core::step::{Event, Note, ProbeOrder};
+use oncegate::core::time::Span;
 use serde_json::json;
 
 #[test]
@@ -332,4 +334,93 @@ fn a_dispute_is_told_whoever_finds_it() {
     let step = world.later(60).apply(Event::Alarm);
     assert!(step.notes.contains(&Note::Disputed));
     assert!(world.record.as_ref().unwrap().disputed);
+}
+
+#[test]
+fn a_late_success_of_an_attempt_that_another_followed_is_disputed() {
+    let rerun = json!({ "recovery": { "then": "rerun" } });
+    let mut world = world(&rerun, "unknown");
+    let first = world.fence();
+    world.arrive(SAME);
+    let second = world.fence();
+    world.answer(second, 500, whole("oops"));
+    assert_eq!(world.state(), "unknown", "both attempts are");
+    let step = world.answer(first, 201, whole("late receipt"));
+    assert_eq!(world.state(), "completed");
+    assert!(step.notes.contains(&Note::Disputed));
+    assert!(
+        world.record.as_ref().unwrap().disputed,
+        "the second may have succeeded too"
+    );
+}
+
+#[test]
+fn a_body_that_never_ends_holds_the_key_for_a_quarter_of_an_hour() {
+    let mut world = world(&json!({ "lease": "60s" }), "running");
+    let fence = world.fence();
+    let head = Head {
+        verdict: Verdict::Completed,
+        reply: Reply {
+            status: 200,
+            headers: Vec::new(),
+            body: Body::Lost,
+            seal: None,
+        },
+        at: world.now,
+    };
+    for _ in 0..20 {
+        let head = head.clone();
+        world.apply(Event::Reading { fence, head });
+        assert_eq!(world.state(), "in_progress", "it is still read");
+        world.later(44);
+    }
+    // 880 seconds: the lease is as long as it gets, and ends by the record's own time.
+    world.apply(Event::Reading {
+        fence,
+        head: head.clone(),
+    });
+    world.later(21);
+    world.apply(Event::Alarm);
+    assert_eq!(world.state(), "completed");
+    let step = world.arrive(SAME);
+    assert_eq!(world.words(&step), "409 refused reply_unavailable");
+}
+
+#[test]
+fn an_object_wakes_up_to_call_a_person() {
+    let recovery = json!({
+        "then": "reconcile",
+        "probe": "GET /{reference}",
+        "verdicts": [{ "status": 200, "verdict": "applied" }],
+        "schedule": ["2h"],
+        "escalate_after": "1h",
+    });
+    let mut world = world(&json!({ "recovery": recovery }), "unknown");
+    let since = world.record.as_ref().unwrap().since;
+    let step = world.apply(Event::Looked);
+    assert!(
+        step.wake.unwrap() <= since.after(Span::seconds(3_600)),
+        "{:?}",
+        step.wake
+    );
+    let step = world.later(3_600).apply(Event::Alarm);
+    assert!(step.notes.contains(&Note::Escalated));
+    assert!(step.wake.unwrap() > world.now, "once");
+}
+
+#[test]
+fn a_sink_that_refuses_is_left_alone_for_longer_each_time() {
+    let mut world = World::new(json!({}));
+    world.events = true;
+    world.arrive(SAME);
+    let fence = world.fence();
+    world.answer(fence, 201, whole("receipt"));
+    let mut last = 0;
+    for _ in 0..4 {
+        let step = world.apply(Event::Undelivered);
+        let pause = step.wake.unwrap().left(world.now).0;
+        assert!(pause > last, "{pause} ms after {last} ms");
+        assert!(!step.deliver, "not at once");
+        last = pause;
+    }
 }

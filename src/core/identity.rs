@@ -339,6 +339,19 @@ mod tests {
     }
 
     #[test]
+    fn an_owner_is_one_principal_in_one_object() {
+        let (here, there) = (name("pay", &[]), name("refund", &[]));
+        let (a, b) = (Digest::of(b"a"), Digest::of(b"b"));
+        let owners = [here.owner(&a), here.owner(&b), there.owner(&a)];
+        let distinct: std::collections::HashSet<Digest> = owners.into_iter().collect();
+        assert_eq!(distinct.len(), 3);
+        assert_eq!(here.owner(&a), here.owner(&a));
+        let counted = counted_as("pay", &a);
+        assert_ne!(counted, counted_as("pay", &b));
+        assert_ne!(counted, counted_as("refund", &a));
+    }
+
+    #[test]
     fn digests_and_numbers_are_stored_as_hexadecimal() {
         let digest = Digest::of(b"x");
         let text = serde_json::to_string(&digest).unwrap();
