@@ -295,6 +295,12 @@ fn a_variable_that_was_meant_for_the_policy_is_not_overlooked() {
         "ONCEGATE_OPS_A",
         "ONCEGATE_OPERATION",
         "ONCEGATE2",
+        "oncegate",
+        "OnceGate_op_a",
+        "ONCEGAT_OP_A",
+        "ONECGATE_OP_A",
+        "ONCE_GATE_OP_A",
+        "ONCEGATEOP_A",
     ] {
         assert!(is_variable(name), "{name}");
     }
@@ -308,6 +314,8 @@ fn a_variable_that_was_meant_for_the_policy_is_not_overlooked() {
         "ONCEGATE_EVENTS",
         "ONCEGATE_LIMIT",
         "MY_ONCEGATE",
+        "ONE_OP_A",
+        "GATE_OPTIONS",
     ] {
         assert!(!is_variable(name), "{name}");
     }
@@ -320,6 +328,12 @@ fn a_variable_that_was_meant_for_the_policy_is_not_overlooked() {
             .starts_with("ONCEGATE_OTHER: is no variable"),
         "{errors:?}"
     );
+    let (errors, guarded) = invalid(globals(json!({})), &[("oncegate_op_pay", pay(json!({})))]);
+    assert!(
+        errors.concat().ends_with("ONCEGATE_OP_NAME, in capitals"),
+        "{errors:?}"
+    );
+    assert_eq!(guarded, None, "what it was to protect is not known");
 }
 
 #[test]

@@ -300,3 +300,63 @@ fn all_faults_are_reported_at_once_and_in_order() {
     );
     assert_eq!(routes.map(|guarded| guarded.routes.len()), Some(3));
 }
+
+/// The places of the faults of one operation, in their order.
+fn places(fields: Value) -> Vec<String> {
+    let (errors, _) = invalid(globals(json!({})), &[(OP, pay(fields))]);
+    let start = format!("{OP}.");
+    let place = |error: &String| {
+        let place = error.split(": ").next().unwrap_or_default();
+        place.strip_prefix(&start).unwrap_or(place).to_owned()
+    };
+    errors.iter().map(place).collect()
+}
+
+#[test]
+fn one_fault_hides_no_other_that_can_be_seen() {
+    let verdict = json!([{ "status": 200, "verdict": "done" }]);
+    for (fields, expected) in [
+        (
+            json!({ "match": ["POST /a", "POST"], "key": ["path:id", "body:id"] }),
+            ["match[1]", "key[0]", "key[1]"].as_slice(),
+        ),
+        (
+            json!({ "scope": ["path:id", "paht:x"] }),
+            &["scope[0]", "scope[1]"],
+        ),
+        (
+            json!({ "recovery": { "then": "reconcil", "probe": "GET /x", "verdicts": verdict } }),
+            &[
+                "recovery.then",
+                "recovery.probe",
+                "recovery.verdicts[0].verdict",
+            ],
+        ),
+        (
+            json!({ "recovery": { "than": "reconcile", "probe": "GET /x", "verdicts": verdict } }),
+            &[
+                "recovery.than",
+                "recovery.probe",
+                "recovery.verdicts[0].verdict",
+            ],
+        ),
+        (
+            json!({ "recovery": { "then": "reconcile",
+                "probe": "GET /{reference}/{path.id}", "verdicts": verdict } }),
+            &["recovery.probe", "recovery.verdicts[0].verdict"],
+        ),
+        (
+            json!({ "effect": "pur", "recovery": { "probe": "GET /x" } }),
+            &["effect", "recovery.probe"],
+        ),
+        // What was not misspelt is not judged as if it were.
+        (
+            json!({ "recovery": { "then": "holt" } }),
+            &["recovery.then"],
+        ),
+    ] {
+        let mut found = places(fields.clone());
+        found.sort_by_key(|place| expected.iter().position(|it| it == place));
+        assert_eq!(found, expected, "{fields}");
+    }
+}

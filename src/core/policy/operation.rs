@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::declared::{
     AFTER_EXPIRY, EFFECT, LIMIT, MAX_BODY, ON_REPEAT, OPERATION, STREAM, WHEN_ABSENT,
 };
-use super::reader::{Faults, Field, Table, quote, string, wrong_type};
+use super::reader::{Faults, Table, quote, string, wrong_type};
 use super::{
     KeyPart, Operation, Preset, Principal, Route, ScopePart, access, acknowledge, fields, keep,
     placement, recipe, recovery, values,
@@ -31,7 +31,10 @@ pub(super) struct Draft {
     /// Where it is in the policy.
     pub(super) path: String,
     pub(super) name: Option<String>,
-    pub(super) routes: Option<Vec<Route>>,
+    /// The routes that could be read.
+    pub(super) routes: Vec<Route>,
+    /// Whether these are all that were written.
+    pub(super) whole: bool,
     /// The whole of it.
     pub(super) operation: Option<Operation>,
 }
@@ -50,7 +53,7 @@ pub(super) fn read(value: &Value, path: &str, common: &Common, faults: &mut Faul
         "lower-case letters, digits and _",
         faults,
     );
-    draft.routes = routes(&table, faults);
+    (draft.routes, draft.whole) = routes(&table, faults);
     draft.operation = whole(&table, &draft, common, faults);
     draft
 }
@@ -67,9 +70,8 @@ fn whole(
         "\"authorization\", \"jwt:CLAIM\", \"cookie:NAME\", \"header:NAME\" or \"none\"",
         faults,
     );
-    let scope = scope(table, principal.as_ref(), faults);
-    let key = key(table, faults);
-    check_parameters(table, draft, scope.as_deref(), key.as_deref(), faults);
+    let scope = scope(table, principal.as_ref(), &draft.routes, faults);
+    let key = key(table, &draft.routes, faults);
     let when_absent = WHEN_ABSENT.take(table, faults);
     let on_repeat = ON_REPEAT.take(table, faults);
     let acknowledge = acknowledge::read(table, on_repeat, faults);
@@ -87,7 +89,7 @@ fn whole(
     let stream = STREAM.take(table, faults);
     let after_expiry = AFTER_EXPIRY.take(table, faults);
     let effect = EFFECT.take(table, faults);
-    let recovery = recovery::read(table, effect, lease, draft.routes.as_deref(), faults);
+    let recovery = recovery::read(table, effect, lease, &draft.routes, faults);
     let recipe = recipe::read(table, faults);
     check_headers(table, key.as_deref(), recipe.as_ref(), faults);
     let outcomes = fields::outcomes(table, faults);
@@ -95,7 +97,7 @@ fn whole(
     checked?;
     Some(Operation {
         name: draft.name.clone()?,
-        routes: draft.routes.clone()?,
+        routes: draft.whole.then(|| draft.routes.clone())?,
         principal: principal?,
         authorize_replay: authorize_replay?,
         scope: scope?,
@@ -134,8 +136,8 @@ fn name(text: &str) -> Result<String, String> {
     ))
 }
 
-/// Reads `match`: all routes, or none if one of them cannot be read.
-fn routes(table: &Table<'_>, faults: &mut Faults) -> Option<Vec<Route>> {
+/// Reads `match`: the routes that can be read, and whether these are all.
+fn routes(table: &Table<'_>, faults: &mut Faults) -> (Vec<Route>, bool) {
     const WRITE: &str = "a method and a path: \"POST /v1/payments\"";
     let path = table.path("match");
     let (texts, many) = match table.get("match") {
@@ -143,13 +145,15 @@ fn routes(table: &Table<'_>, faults: &mut Faults) -> Option<Vec<Route>> {
         Some(Value::Array(items)) => (items.as_slice(), true),
         Some(value) => {
             faults.add(path, wrong_type("a string or a list of strings", value));
-            return None;
+            return (Vec::new(), false);
         }
-        None => return Field::Absent.required(path, WRITE, faults),
+        None => {
+            faults.add(path, format!("must be written: {WRITE}"));
+            return (Vec::new(), false);
+        }
     };
     if texts.is_empty() {
-        faults.add(path, format!("must not be empty: {WRITE}"));
-        return None;
+        faults.add(path.clone(), format!("must not be empty: {WRITE}"));
     }
     let mut routes: Vec<Route> = Vec::new();
     for (n, value) in texts.iter().enumerate() {
@@ -174,12 +178,14 @@ fn routes(table: &Table<'_>, faults: &mut Faults) -> Option<Vec<Route>> {
         }
         routes.extend(route);
     }
-    (routes.len() == texts.len()).then_some(routes)
+    let whole = !texts.is_empty() && routes.len() == texts.len();
+    (routes, whole)
 }
 
 fn scope(
     table: &Table<'_>,
     principal: Option<&Principal>,
+    routes: &[Route],
     faults: &mut Faults,
 ) -> Option<Vec<ScopePart>> {
     let nobody = principal == Some(&Principal::None);
@@ -190,7 +196,11 @@ fn scope(
             vec![ScopePart::Principal]
         });
     }
-    let scope = parts(table, "scope", values::scope_part, faults)?;
+    let path = |part: &ScopePart| match part {
+        ScopePart::Value(KeyPart::Path(name)) => Some(name.clone()),
+        ScopePart::Value(_) | ScopePart::Principal => None,
+    };
+    let scope = parts(table, "scope", values::scope_part, path, routes, faults)?;
     if !nobody && principal.is_some() && !scope.contains(&ScopePart::Principal) {
         faults.add(
             table.path("scope"),
@@ -201,11 +211,15 @@ fn scope(
     Some(scope)
 }
 
-fn key(table: &Table<'_>, faults: &mut Faults) -> Option<Vec<KeyPart>> {
+fn key(table: &Table<'_>, routes: &[Route], faults: &mut Faults) -> Option<Vec<KeyPart>> {
     if table.get("key").is_none() {
         return Some(vec![KeyPart::Header("idempotency-key".to_owned())]);
     }
-    let key = parts(table, "key", values::key_part, faults)?;
+    let path = |part: &KeyPart| match part {
+        KeyPart::Path(name) => Some(name.clone()),
+        KeyPart::Body(_) | KeyPart::Header(_) | KeyPart::Query(_) => None,
+    };
+    let key = parts(table, "key", values::key_part, path, routes, faults)?;
     if key.is_empty() {
         faults.add(table.path("key"), "must hold at least one part");
     }
@@ -221,11 +235,14 @@ fn limit(table: &Table<'_>, principal: Option<&Principal>, faults: &mut Faults) 
     Some(limit)
 }
 
-/// Reads a list of parts, none of them twice.
+/// Reads a list of parts, none of them twice. A part `path:NAME`, as `parameter` tells, needs a parameter
+/// of that name in every match.
 fn parts<T: PartialEq>(
     table: &Table<'_>,
     name: &str,
     read: fn(&str) -> Result<T, String>,
+    parameter: fn(&T) -> Option<String>,
+    routes: &[Route],
     faults: &mut Faults,
 ) -> Option<Vec<T>> {
     let items = table.list(name, faults).or(&[])?;
@@ -239,7 +256,13 @@ fn parts<T: PartialEq>(
             continue;
         };
         if parts.contains(&part) {
-            faults.add(path, format!("{} is there twice", quote(text)));
+            faults.add(path.clone(), format!("{} is there twice", quote(text)));
+        }
+        if let Some(name) = parameter(&part)
+            && let Some(route) = routes.iter().find(|route| !route.has_param(&name))
+        {
+            let (name, route) = (quote(&name), quote(&route.to_string()));
+            faults.add(path, format!("{name} is not a parameter of {route}"));
         }
         parts.push(part);
     }
@@ -261,37 +284,6 @@ fn check_headers(
         {
             let message = format!("{} is the key of this operation", quote(name));
             faults.add(format!("{}.headers", table.path("command")), message);
-        }
-    }
-}
-
-/// A part `path:NAME` needs a parameter of that name in every match.
-fn check_parameters(
-    table: &Table<'_>,
-    draft: &Draft,
-    scope: Option<&[ScopePart]>,
-    key: Option<&[KeyPart]>,
-    faults: &mut Faults,
-) {
-    let Some(routes) = &draft.routes else { return };
-    let scoped = scope.unwrap_or_default().iter().map(|part| match part {
-        ScopePart::Value(value) => Some(value),
-        ScopePart::Principal => None,
-    });
-    let scoped = scoped.enumerate().map(|place| ("scope", place));
-    let keyed = key
-        .unwrap_or_default()
-        .iter()
-        .map(Some)
-        .enumerate()
-        .map(|place| ("key", place));
-    for (field, (n, part)) in scoped.chain(keyed) {
-        if let Some(KeyPart::Path(name)) = part
-            && let Some(route) = routes.iter().find(|route| !route.has_param(name))
-        {
-            let (name, route) = (quote(name), quote(&route.to_string()));
-            let path = format!("{}[{n}]", table.path(field));
-            faults.add(path, format!("{name} is not a parameter of {route}"));
         }
     }
 }

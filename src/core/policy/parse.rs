@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::declared::{self, PRESET, SERVER_TIMING, UNMATCHED};
 use super::operation::{self, Common, Draft};
 use super::reader::{Faults, Field, Table, quote, wrong_type};
+use super::spelling::nearest;
 use super::{
     Guarded, OnRepeat, Origin, Policy, PolicyError, Preset, Route, Statuses, Unmatched, access,
     cors_fields, fields, values,
@@ -64,8 +65,9 @@ const MOST_BYTES: usize = 5_000;
 
 /// Whether a variable or binding of a Worker belongs to the policy, or was meant to.
 ///
-/// That is every name that starts as the policy's do and is none of the gate's bindings: a
-/// misspelt `ONCEGATE_OPS_PAY` must be reported, since it protects nothing.
+/// That is every name that starts nearly as the policy's do, in capitals or not, and is none of the
+/// gate's bindings: a misspelt `ONCEGATE_OPS_PAY` or `ONCEGAT_OP_PAY` must be reported, since it
+/// protects nothing.
 #[must_use]
 pub fn is_variable(name: &str) -> bool {
     const BINDINGS: [&str; 4] = [
@@ -74,7 +76,10 @@ pub fn is_variable(name: &str) -> bool {
         "ONCEGATE_EVENTS",
         "ONCEGATE_LIMIT",
     ];
-    name.starts_with(GLOBALS)
+    let capitals = name.to_ascii_uppercase();
+    // The name before `_OP_` is long enough that two letters make it no other word.
+    let near = |(start, _): (&str, &str)| nearest(start, &[GLOBALS]).is_some();
+    (capitals.starts_with(GLOBALS) || capitals.split_once("_OP").is_some_and(near))
         && !BINDINGS.contains(&name)
         && !name.starts_with("ONCEGATE_RECORD_SECRET")
 }
@@ -101,7 +106,8 @@ pub fn parse(globals: Option<Value>, operations: Vec<(String, Value)>) -> Loaded
         } else if !foreign {
             faults.add(
                 name,
-                "is no variable of the policy: operations are in ONCEGATE_OP_NAME",
+                "is no variable of the policy: the whole is in ONCEGATE, each operation in \
+                 ONCEGATE_OP_NAME, in capitals",
             );
             found.readable = false;
         }
@@ -237,12 +243,8 @@ fn check_together(drafts: &[Draft], faults: &mut Faults) {
 }
 
 fn collision<'d>(one: &'d Draft, other: &'d Draft) -> Option<(&'d Route, &'d Route)> {
-    one.routes.iter().flatten().find_map(|ours| {
-        let theirs = other
-            .routes
-            .iter()
-            .flatten()
-            .find(|theirs| ours.collides(theirs))?;
+    one.routes.iter().find_map(|ours| {
+        let theirs = other.routes.iter().find(|theirs| ours.collides(theirs))?;
         Some((ours, theirs))
     })
 }
@@ -264,7 +266,8 @@ fn conclude(found: Found, statuses: Statuses, errors: Vec<PolicyError>) -> Loade
         jwt,
         readable,
     } = found;
-    let routes: Option<Vec<Vec<Route>>> = drafts.iter().map(|draft| draft.routes.clone()).collect();
+    let whole = readable && drafts.iter().all(|draft| draft.whole);
+    let routes: Vec<Route> = drafts.iter().flat_map(|it| it.routes.clone()).collect();
     let operations: Option<Vec<_>> = drafts.into_iter().map(|draft| draft.operation).collect();
     match (origin, unmatched) {
         (Some(origin), Some(unmatched)) => {
@@ -279,8 +282,7 @@ fn conclude(found: Found, statuses: Statuses, errors: Vec<PolicyError>) -> Loade
                     server_timing,
                 });
             }
-            let routes = routes.filter(|_| readable).map(|routes| routes.concat());
-            let routes = routes.map(|routes| Guarded {
+            let routes = whole.then_some(Guarded {
                 origin,
                 unmatched,
                 routes,

@@ -28,7 +28,7 @@ pub(super) fn read(
     table: &Table<'_>,
     effect: Option<Effect>,
     lease: Option<Span>,
-    routes: Option<&[Route]>,
+    routes: &[Route],
     faults: &mut Faults,
 ) -> Option<Recovery> {
     let default = effect.map(|effect| match effect {
@@ -40,21 +40,31 @@ pub(super) fn read(
         Field::Faulty => return None,
         Field::Is(inner) => inner,
     };
-    let then = THEN.read(&inner, faults).or(default?)?;
-    if then == Then::Reconcile {
-        return reconcile(&inner, lease, routes, faults)
-            .map(|reconcile| Recovery::Reconcile(Box::new(reconcile)));
-    }
-    for (name, _) in inner
-        .names()
-        .filter(|(name, _)| *name != THEN.name && FIELDS.built().contains(name))
-    {
+    let known = FIELDS.built();
+    let of_the_probe = |name: &&str| *name != THEN.name && known.contains(name);
+    let names = || inner.names().map(|(name, _)| name);
+    let then = match THEN.read(&inner, faults) {
+        Field::Is(Then::Reconcile) => {
+            return reconcile(&inner, lease, routes, faults)
+                .map(|reconcile| Recovery::Reconcile(Box::new(reconcile)));
+        }
+        Field::Is(then) => Some(then),
+        Field::Absent if names().all(|name| known.contains(&name)) => default,
+        // A `then` that was misspelt, in its name or its word, hides no fault of the probe.
+        Field::Absent | Field::Faulty => {
+            if names().any(|name| of_the_probe(&name)) {
+                reconcile(&inner, lease, routes, faults);
+            }
+            return None;
+        }
+    };
+    for name in names().filter(of_the_probe) {
         faults.add(
             inner.path(name),
             "goes with then = \"reconcile\" only: nothing else asks the origin",
         );
     }
-    Some(plain(then))
+    then.map(plain)
 }
 
 fn plain(then: Then) -> Recovery {
@@ -67,7 +77,7 @@ fn plain(then: Then) -> Recovery {
 fn reconcile(
     table: &Table<'_>,
     lease: Option<Span>,
-    routes: Option<&[Route]>,
+    routes: &[Route],
     faults: &mut Faults,
 ) -> Option<Reconcile> {
     let unscoped = UNSCOPED.take(table, faults);
@@ -79,6 +89,8 @@ fn reconcile(
         check_probe(table, probe, unscoped == Some(true), faults);
     }
     let confirm = confirm(table, faults);
+    let confirmed = confirm.iter().flatten().map(|(_, template)| template);
+    check_parameters(table, probe.iter().chain(confirmed), routes, faults);
     let settle_after = table
         .span("settle_after", faults)
         .or(lease.unwrap_or(Span(0)));
@@ -88,7 +100,7 @@ fn reconcile(
     let reply_pointer = table.text("reply_pointer", faults, pointer).optional();
     let reply_status = chosen_status(table, "reply_status", 200, 200..=299, faults);
     let failed_status = chosen_status(table, "failed_status", 422, 400..=499, faults);
-    let reconcile = Reconcile {
+    Some(Reconcile {
         probe: probe?,
         confirm: confirm?,
         settle_after: settle_after?,
@@ -98,9 +110,7 @@ fn reconcile(
         reply_pointer: reply_pointer?,
         reply_status: reply_status?,
         failed_status: failed_status?,
-    };
-    check_parameters(table, &reconcile, routes, faults);
-    Some(reconcile)
+    })
 }
 
 /// Reads a probe: the method GET, and a path on the origin.
@@ -132,21 +142,17 @@ fn check_probe(table: &Table<'_>, probe: &Template, unscoped: bool, faults: &mut
 }
 
 /// A placeholder `{path.NAME}` needs a parameter of that name in every match.
-fn check_parameters(
+fn check_parameters<'t>(
     table: &Table<'_>,
-    reconcile: &Reconcile,
-    routes: Option<&[Route]>,
+    templates: impl Iterator<Item = &'t Template>,
+    routes: &[Route],
     faults: &mut Faults,
 ) {
-    for placeholder in reconcile.placeholders() {
+    for placeholder in templates.flat_map(Template::placeholders) {
         let Placeholder::Path(name) = placeholder else {
             continue;
         };
-        if routes
-            .unwrap_or_default()
-            .iter()
-            .any(|route| !route.has_param(name))
-        {
+        if routes.iter().any(|route| !route.has_param(name)) {
             let message = format!("{} is not a parameter of every match", quote(name));
             faults.add(table.path("probe"), message);
         }

@@ -1,6 +1,6 @@
 //! The name that somebody may have meant.
 //!
-//! Owns the likeness of names. It is for messages only: nothing is ever read under a likely name.
+//! Owns the likeness of names. It is for reports only: nothing is ever read under a likely name.
 
 /// The known name that is most like this one, if any is like it at all.
 pub(super) fn nearest<'n>(name: &str, known: &[&'n str]) -> Option<&'n str> {
